@@ -121,6 +121,10 @@ public final class Observations<Value: Sendable>: Sendable {
 
   /// Called under the lock, so that all observers get values in one order; no handler is called
   /// here.
+  ///
+  /// As in the original, the values that an observer is too slow for wait on its queue without a
+  /// limit: a limit would drop a guaranteed message, or make the session's queue wait, and with it
+  /// all other observers.
   private func enqueue(_ value: Value, for observer: Observer) {
     observer.queue.async { [self] in
       if state.withLock({ $0.observers.contains { $0.observation == observer.observation } }) {
