@@ -1,5 +1,6 @@
 import Testing
 import WormholePeers
+import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
 
@@ -148,6 +149,27 @@ struct WatchSwitchTests {
     // Paired means that something can be sent.
     #expect(try phone.session("info 1 1") == "done")
     #expect(try watch.await("info n=1") == "info n=1")
+  }
+
+  @Test("that is paired again begins clean: both sides get nothing of the earlier pairing")
+  func pairedAgain() throws {
+    let scene = try SessionScene()
+    try scene.pairing.pair(.init(name: "watch"))
+    let phone = try scene.phone()
+    let file = try scene.file("a", "b")
+    #expect(try phone.session("info 1 1") == "done" && phone.session("context a=1") == "done")
+    #expect(try phone.session("file \(file)") == "done")
+    let watch = try PeerSession("watch", in: scene.container)
+    try watch.setContext(["a": 2], for: "phone")
+    #expect(try scene.pairing.unpair("watch"))
+    try scene.pairing.pair(.init(name: "watch"))
+    #expect(try phone.await("finished") == "finished n=1 7014")
+    #expect(try phone.await("sent") == "sent a 7014")
+    #expect(try watch.context(from: "phone") == nil && watch.context(for: "phone") == nil)
+    let new = try scene.watch()
+    #expect(try phone.session("info 2 1") == "done")
+    #expect(try new.await("info") == "info n=2")
+    #expect(try new.story() == "")
   }
 
   // The phone used to stay activated, and received nothing any more.

@@ -14,7 +14,8 @@ extension Counterpart {
         name: name, isAppInstalled: isInstalled, isComplicationEnabled: isComplicationEnabled))
   }
 
-  /// Ends the pairing of the phone with the watch, whichever of them the counterpart is.
+  /// Ends the pairing of the phone with the watch, whichever of them the counterpart is. What waits
+  /// between the two is cancelled.
   ///
   /// - Throws: as `setAppInstalled`.
   public func unpair() throws {

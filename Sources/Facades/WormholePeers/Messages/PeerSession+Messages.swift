@@ -110,6 +110,13 @@ extension PeerSession {
     try transfers(to: peer) { try $0.outstanding() }
   }
 
+  /// Takes back everything that waits for a peer, and the context for it.
+  func takeBackAll(for peer: String) throws {
+    let messages: [any PeerTransfer] = try outstandingMessageTransfers(to: peer)
+    for transfer in try messages + fileTransfers(to: peer) { _ = try transfer.cancel() }
+    try removeContext(for: peer)
+  }
+
   /// The message of an id, of any sender; nil for any other text, and for a message that has left
   /// no trace: it has ended, and no receipt was kept or the receipt was removed.
   public func messageTransfer(id: String) throws -> PeerMessageTransfer? {

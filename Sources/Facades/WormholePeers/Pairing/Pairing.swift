@@ -80,15 +80,20 @@ package struct Pairing: Sendable {
   }
 
   /// Ends the pairing with a companion, and returns whether it was paired. If it was the active
-  /// one, the companion that was paired last becomes active.
+  /// one, the companion that was paired last becomes active. What waits between the two is
+  /// cancelled, so that a new pairing begins clean.
   @discardableResult
   package func unpair(_ name: String) throws -> Bool {
-    try change("unpair \"\(name)\" from \"\(self.name)\"") { state in
+    let wasPaired = try change("unpair \"\(name)\" from \"\(self.name)\"") { state in
       guard state[name] != nil else { return false }
       state.companions.removeAll { $0.name == name }
       if state.activeName == name { state.activeName = state.companions.last?.name }
       return true
     }
+    guard wasPaired else { return false }
+    try PeerSession(self.name, in: container).takeBackAll(for: name)
+    try PeerSession(name, in: container).takeBackAll(for: self.name)
+    return true
   }
 
   /// Makes a paired companion the active one; returns whether it is paired.

@@ -46,6 +46,7 @@ extension CommandDescription {
   static let pairingRemove = CommandDescription(
     name: "remove",
     abstract: "End the pairing of a watch; exit status 1 if it is not paired.",
+    discussion: "What waits between the two is cancelled, and their contexts are removed.",
     arguments: [.companion, .pairOf]
   ) { arguments, environment in
     let (pairing, watch) = (try arguments.openPairing(), arguments.requiredText("watch"))
