@@ -1,4 +1,3 @@
-import ConnectivityTesting
 import Foundation
 import Synchronization
 import Testing
@@ -7,6 +6,8 @@ import Wormhole
 import WormholePeers
 import WormholePropertyLists
 import WormholeTestSupport
+
+@testable import ConnectivityTesting
 
 @Suite("A counterpart", .blocking)
 struct CounterpartTests {
@@ -27,6 +28,15 @@ struct CounterpartTests {
     try await watch.arrive()
     try await phone.waitUntil(\.isReachable)
     return watch
+  }
+
+  @Test("A task that is cancelled waits at no gate", .timeLimit(.minutes(1)))
+  func cancelled() async {
+    let gate = Gate()
+    let waiting = Task { await gate.pass() }
+    waiting.cancel()
+    await waiting.value
+    #expect(!gate.isOpen)
   }
 
   @Test("replies as its script says, one step for each message; the last stays in force")

@@ -43,8 +43,10 @@ public final class Gate: Sendable {
     if isOpen { body() }
   }
 
-  /// Suspends the task until the gate is open.
+  /// Suspends the task until the gate is open, or the task is cancelled.
   func pass() async {
-    await withCheckedContinuation { continuation in pass { continuation.resume() } }
+    let (opening, continuation) = AsyncStream.makeStream(of: Never.self)
+    pass { continuation.finish() }
+    for await _ in opening {}
   }
 }
