@@ -56,7 +56,8 @@ struct Completion {
 
   private mutating func read(_ word: String) {
     if let count = tailWords {
-      tailWords = count + 1
+      // A name that begins with a dash, or the `--` after it, is before the command.
+      tailWords = count == 0 && word.hasPrefix("-") ? 0 : count + 1
     } else if let option {
       // bash makes a word of it.
       if word == "=" { return }

@@ -187,6 +187,14 @@ import WormholeWorkshop
     }
   }
 
+  @Test("After a name that begins with a dash, programs are offered behind the second --")
+  func dashes() {
+    for line in [["queue", "take", "q", "--", ""], ["queue", "take", "--", "-q", "--", ""]] {
+      #expect("\(Completion(line, root: root).offer)" == "commands", "\(line)")
+    }
+    #expect("\(Completion(["queue", "take", "q", "--", "ls", "-"], root: root).offer)" == "files")
+  }
+
   @Test("Every script has the name that the program was called by")
   func programName() {
     for shell in CompletionShell.allCases {
