@@ -44,9 +44,11 @@ package struct ProcessStatus: Hashable, Sendable {
 
   /// Returns the processes that are not dead and for which a condition holds.
   ///
+  /// - Returns: Empty, too, if the numbers in /proc are those of another namespace.
   /// - Complexity: Examines every process that /proc shows.
   static func living(where condition: (Int32) -> Bool) throws(Errno) -> [ProcessStatus] {
-    try FileDescriptor.open("/proc", [.readOnly, .directory]).entries().compactMap { entry in
+    guard ProcessIdentity.isInTable else { return [] }
+    return try FileDescriptor.open("/proc", [.readOnly, .directory]).entries().compactMap { entry in
       guard let id = Int32(entry.name.text), condition(id), let status = of(id), !status.isDead
       else { return nil }
       return status
@@ -118,9 +120,9 @@ package struct ProcessIdentity: Hashable, Sendable {
   package let startTicks: UInt64
   /// The namespace of process numbers, across machines and their starts: the namespace's inode
   /// (namespaces(7)) mixed with the boot id, because the first namespace of every machine has the
-  /// same inode. 0 if /proc does not show it. A namespace of its own for clocks makes another one:
-  /// there /proc shows other start times, and the time since the machine's start is another
-  /// (time_namespaces(7)).
+  /// same inode. 0 if /proc does not show it, or is that of another namespace. A namespace of its own for
+  /// clocks makes another one: there /proc shows other start times, and the time since the machine's
+  /// start is another (time_namespaces(7)).
   package let namespace: UInt64
 
   package init(processID: Int32, startTicks: UInt64, namespace: UInt64) {
@@ -169,17 +171,27 @@ package struct ProcessIdentity: Hashable, Sendable {
     return String(decoding: (text ?? []).prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
   }()
 
-  private static func look(_ processID: Int32) -> (identity: ProcessIdentity, program: String) {
+  /// Whether /proc shows this process under its own number, and not other processes under the numbers of
+  /// this namespace, as in a sandbox that has a namespace of its own and the machine's /proc.
+  static var isInTable: Bool { first.isInTable }
+
+  private static func look(
+    _ processID: Int32
+  ) -> (identity: ProcessIdentity, program: String, isInTable: Bool) {
     // Without /proc no other process can look this one up either; the term still bounds every wait.
+    let text = (try? procFile("/proc/self/stat")) ?? []
+    let isInTable = text.starts(with: "\(processID) ".utf8)
+    // For the same reason.
     let numbers = try? fileStatus("/proc/self/ns/pid", followingLinks: true).inode
     // A kernel before 5.6 has only one for clocks, and no such file.
     let clocks = try? fileStatus("/proc/self/ns/time", followingLinks: true).inode
     let inode = numbers.map { $0 ^ ((clocks ?? firstClocks) ^ firstClocks) << 32 }
-    let status = ProcessStatus.of(processID)
+    let status = ProcessStatus.parse(text, processID: processID)?.status
     let identity = ProcessIdentity(
       processID: processID, startTicks: status?.startTicks ?? 0,
-      namespace: boot.isEmpty ? 0 : inode.map { mix($0, Array((boot + "\n").utf8)) } ?? 0)
-    return (identity, status?.program ?? "")
+      namespace: boot.isEmpty || !isInTable
+        ? 0 : inode.map { mix($0, Array((boot + "\n").utf8)) } ?? 0)
+    return (identity, status?.program ?? "", isInTable)
   }
 
   /// The inode of the machine's first namespace for clocks (`PROC_TIME_INIT_INO`).
