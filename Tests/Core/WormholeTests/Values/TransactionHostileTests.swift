@@ -54,4 +54,35 @@ struct TransactionHostileTests {
     let error = #expect(throws: AppGroupError.self) { try container.value("z").read() }
     #expect(error?.code == .notAValue)
   }
+
+  #if DEBUG
+    // A value whose directory could not be opened was taken for one without a part in it.
+    @Test("a committed transaction stays in a sweep that fails at any step")
+    func failingSweep() throws {
+      try container.value("a").replace(with: 1)
+      for path in ["/own", "/own/transactions", "/own/transactions/abc"] {
+        try makeDirectory(directory.path + path)
+      }
+      try ItemText.write("", to: directory.path + "/own/transactions/abc/committed")
+      try ItemText.write(
+        "<plist><integer>2</integer></plist>", to: directory.path + "/own/transactions/abc/0")
+      try ItemText.write("abc 0 replace", to: directory.path + "/values/a/lease/transaction")
+      try FileDescriptor.open(container.value("a").path, .readOnly).setPermissions(0o700)
+      #expect(try state(["a"]) == [2])
+      var call = 0
+      while true {
+        let plan = Faults.Plan { [call] _, index in
+          index == call ? .fail(.accessDenied) : .proceed
+        }
+        // Whether it reports the failure does not matter.
+        try? Faults.$plan.withValue(plan) {
+          try Transaction.sweep("own/transactions/abc", in: container.root)
+        }
+        #expect(try state(["a"]) == [2], "call \(call)")
+        if plan.calls <= call { break }
+        call += 1
+      }
+      #expect(call > 3)
+    }
+  #endif
 }

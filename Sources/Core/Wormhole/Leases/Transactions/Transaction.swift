@@ -113,14 +113,11 @@ extension Transaction {
   /// Returns the transaction that is noted in the lease of a value.
   ///
   /// - Parameter site: The value's directory, relative to the container.
-  package static func nonce(notedAt site: String, in root: ContainerRoot) -> String? {
-    // If it can't be read, it names none.
-    guard let handle = try? root.handle() else { return nil }
-    // As above, whatever the reason is.
-    let part = try? part(of: site, at: handle.descriptor.rawValue) {
+  package static func nonce(notedAt site: String, in root: ContainerRoot) throws -> String? {
+    let handle = try root.handle()
+    return try part(of: site, at: handle.descriptor.rawValue) {
       root.access.trusts($0, in: handle.status)
-    }
-    return part?.transaction.nonce
+    }?.transaction.nonce
   }
 
   /// Returns the two files of which one exists until everything is settled; its writer has it
@@ -133,13 +130,14 @@ extension Transaction {
   /// Removes the remains of a dead writer's transaction, unless a value still needs them.
   ///
   /// - Parameter path: Its directory, relative to the container.
+  /// - Throws: Also if a value cannot be looked at: it may need them.
   package static func sweep(_ path: String, in root: ContainerRoot) throws {
     let container = try root.handle().descriptor.rawValue
     let transaction = Transaction(nonce: String(path.dropFirst(directory.utf8.count + 1)))
     if try transaction.isCommitted(at: container) {
       for kind in [NameKind.value, .ownValue] {
         for entry in try SharedContainer.entries(kind.path, at: container) ?? []
-        where nonce(notedAt: kind.path + "/" + entry.name.text, in: root) == transaction.nonce {
+        where try nonce(notedAt: kind.path + "/" + entry.name.text, in: root) == transaction.nonce {
           return
         }
       }
