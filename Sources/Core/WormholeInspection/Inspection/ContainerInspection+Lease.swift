@@ -8,10 +8,18 @@ extension ContainerInspection {
     case .held: lookAtHeld(path, of: owner)
     case .broken: add(.brokenLease, path, of: owner)
     case .transaction:
-      guard let nonce = Transaction.nonce(notedAt: owner.path, in: container.root) else {
-        return addForeign(path)
+      attempt("look at a transaction", at: path) { inspection in
+        let before = inspection.status(path)
+        guard let nonce = try Transaction.nonce(notedAt: owner.path, in: inspection.container.root)
+        else {
+          // Otherwise a transaction has ended meanwhile, and perhaps another one has begun.
+          if let before, inspection.status(path) == before { inspection.addForeign(path) }
+          return
+        }
+        if inspection.isAbandoned(transaction: nonce) {
+          inspection.add(.abandonedChange, path, of: owner)
+        }
       }
-      if isAbandoned(transaction: nonce) { add(.abandonedChange, path, of: owner) }
     case .unfinished:
       guard let status = status(path), status.kind == .regular else { return addForeign(path) }
       if !isBeingWritten(status, path) { add(.abandonedContent, path, of: owner) }
@@ -28,9 +36,9 @@ extension ContainerInspection {
   }
 
   private mutating func lookAtHeld(_ path: String, of owner: Owner) {
-    guard let held = status(path), held.kind == .directory else {
-      return addForeign(path, isInTheWay: true)
-    }
+    // It was taken over since it was listed.
+    guard let held = status(path) else { return }
+    guard held.kind == .directory else { return addForeign(path, isInTheWay: true) }
     var isDeclared = false
     for entry in list(path) where entry.name.text != LeaseSite.cleanMark {
       let place = path + "/" + entry.name.text

@@ -6,9 +6,13 @@ import WormholeSystem
 /// The inspection of the directory of one value or notification.
 extension ContainerInspection {
   mutating func lookAtName(_ identifier: String, of kind: NameKind, at path: String) {
-    guard status(path)?.kind == .directory else {
-      return addForeign(path, isInTheWay: true)
+    var found: FileStatus?
+    attempt("look at a name", at: path) {
+      found = try ifPresent(fileStatus(path, at: $0.directory))
     }
+    // A sweep has removed it since it was listed.
+    guard let found else { return }
+    guard found.kind == .directory else { return addForeign(path, isInTheWay: true) }
     checkOwnerAndMode(path)
     let owner = Owner(kind: kind, identifier: identifier, path: path)
     switch kind.primitive {
@@ -111,10 +115,13 @@ extension ContainerInspection {
     }
     checkOwnerAndMode(found.path)
     attempt("look at a registration", at: found.path) { inspection in
-      let directory = try FileDescriptor.openBeneath(
-        found.owner.path, at: inspection.directory, [.readOnly, .directory])
+      guard
+        let directory = try ifPresent(
+          FileDescriptor.openBeneath(
+            found.owner.path, at: inspection.directory, [.readOnly, .directory]))
+      else { return }
       let examiner = try PresenceDirectory.Examiner(directory, inspection.container.root)
-      if try examiner.isAbandoned(found.name, removing: false) {
+      if try ifPresent(examiner.isAbandoned(found.name, removing: false)) == true {
         inspection.add(.abandonedPresence, found.path, of: found.owner)
       }
     }

@@ -17,7 +17,7 @@ struct ContainerInspection {
 
   let container: SharedContainer
   let handle: ContainerRoot.Handle
-  let locks: LockTable?
+  private(set) var locks: LockTable?
   /// Returns the fault in the content of one of the package's own values.
   let problem: (_ name: String, _ content: PropertyListValue) -> String?
   /// Complete after the initialization.
@@ -44,8 +44,24 @@ struct ContainerInspection {
     lookAtQuarantine()
     report.names.sort()
     report.own.sort()
-    // An entry that is gone at a second look belonged to a process that has finished.
-    report.leftovers = report.leftovers.filter { status($0.path) != nil }
+    // An entry that is gone at a second look belonged to a process that has finished; and one that is
+    // locked by then, to a process that began after the first look.
+    if !report.leftovers.isEmpty { locks = try? LockTable.current() }
+    report.leftovers = report.leftovers.filter { isLeft($0) }
+    report.foreignEntries = report.foreignEntries.filter { status($0.path) != nil }
+  }
+
+  private func isLeft(_ leftover: ContainerReport.Leftover) -> Bool {
+    guard let status = status(leftover.path), locks?.holders(of: status).isEmpty != false else {
+      return false
+    }
+    let name = leftover.path.split(separator: "/").last.map(String.init) ?? ""
+    guard leftover.kind == .abandonedChange else { return true }
+    guard let owner = leftover.owner else { return isAbandoned(transaction: name) }
+    guard name == LeaseSite.transaction else { return true }
+    // The report names it if it cannot be read.
+    let nonce = try? Transaction.nonce(notedAt: owner.path, in: container.root)
+    return nonce.map { isAbandoned(transaction: $0) } ?? false
   }
 
   private mutating func readFormat() {
@@ -170,7 +186,10 @@ extension ContainerInspection {
           FileDescriptor.openBeneath(path, at: inspection.directory, [.readOnly, .directory]))
       else { return }
       var entries: [FileDescriptor.Entry] = []
-      while try open.nextEntries({ entries.append($0) }), body(&inspection, entries) {
+      // In a directory that was removed meanwhile nothing can be listed (getdents(2), ENOENT).
+      while try ifPresent(open.nextEntries({ entries.append($0) })) == true,
+        body(&inspection, entries)
+      {
         entries = []
       }
     }

@@ -1,5 +1,3 @@
-import WormholeInspection
-
 #if DEBUG
   import Testing
   import WormholePropertyLists
@@ -7,6 +5,7 @@ import WormholeInspection
   import WormholeTestSupport
 
   @testable import Wormhole
+  @testable import WormholeInspection
 
   /// One use of a name: its primitive, and the state after the use.
   struct NameUse: Sendable, CustomTestStringConvertible {
@@ -155,6 +154,26 @@ import WormholeInspection
         } catch {
           Issue.record("swept before call \(place): \(error)")
         }
+      }
+    }
+
+    // The advice was to remove a place that another process could have begun to use again.
+    @Test("before any step of a look is not taken for foreign", arguments: NameUse.all, names)
+    func beforeEachLook(use: NameUse, name: String) throws {
+      let directory = try TemporaryDirectory()
+      let container = try directory.container()
+      func look(_ plan: Faults.Plan) throws -> ContainerReport {
+        try use.empty(container, name)
+        return try Faults.$plan.withValue(plan) {
+          try ContainerInspection(container, { _, _ in nil }).report
+        }
+      }
+      let counting = Faults.Plan { _, _ in .proceed }
+      _ = try look(counting)
+      for place in TriedSteps.of(counting.calls, atMost: 15) {
+        let report = try look(.acting(before: place) { _ = try sweep(container, name, use) })
+        let found = report.foreignEntries.map(\.path)
+        #expect(found == [] && report.failures.isEmpty, "\(place): \(report.failures)")
       }
     }
 
