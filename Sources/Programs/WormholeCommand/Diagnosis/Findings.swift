@@ -126,14 +126,19 @@ struct Findings {
   }
 
   /// A container that cannot be opened.
-  static func refused(_ error: AppGroupError, _ kind: Finding.Kind = .containerRefused) -> Finding {
+  ///
+  /// - Parameter level: Nil for the level of the kind.
+  static func refused(
+    _ error: AppGroupError, _ kind: Finding.Kind = .containerRefused, level: Finding.Level? = nil
+  ) -> Finding {
     // A remedy is a command, or a sentence.
     let command = error.remedy.flatMap { remedy in
       ["chmod ", "mkdir ", "rm "].contains { remedy.hasPrefix($0) } ? remedy : nil
     }
     let advice = error.remedy.map { $0.capitalizedFirst + "." } ?? "No command repairs it."
     return Finding(
-      kind: kind, what: "Cannot \(error.action): \(error.reason).", path: error.path,
+      kind: kind, ownLevel: level, what: "Cannot \(error.action): \(error.reason).",
+      path: error.path,
       advice: command != nil ? "To repair it:" : advice, command: command)
   }
 
@@ -233,7 +238,7 @@ struct Findings {
         false
       ),
       (.abandonedPresence, "registrations of processes that died", false),
-      (.abandonedEntry, "unfinished work of senders and consumers of queues that died", false),
+      (.abandonedEntry, "unfinished work on queues and logs of processes that died", false),
       (.abandonedMailbox, "mailboxes of processes that died", false),
     ]
 

@@ -66,7 +66,11 @@ extension CommandDescription {
           path: try container.path(), options: container.shellOptions, hint: try container.hint())
       ]
     }
-    findings += repairs.swept.failures.map { Findings.refused($0, .unreadablePart) }
+    findings += repairs.swept.failures.map {
+      // In use, so it blocks no process, and the next sweep removes it.
+      Findings.refused($0, .unreadablePart, level: $0.code == .timedOut ? .note : nil)
+    }
+    findings += repairs.failures.map { Findings.refused($0, .unreadablePart) }
     if arguments.has("json") {
       try environment.print(json: json(repairs, findings))
     } else {
@@ -79,8 +83,9 @@ extension CommandDescription {
 
 /// The changes that the options requested, made before the report.
 private struct Repairs {
-  /// With the failures of the other repairs.
   var swept = SharedContainer.SweepReport()
+  /// The failures of the other repairs.
+  var failures: [AppGroupError] = []
   var quarantined: [String] = []
   /// Names to be put aside that have no file.
   var missing: [String] = []
@@ -105,7 +110,7 @@ private func act(_ arguments: ParsedArguments, on container: SharedContainer) th
       repairs.quarantined.append(place)
       if let kept { repairs.putBack.append(kept) }
     } catch let error as AppGroupError {
-      repairs.swept.failures.append(error)
+      repairs.failures.append(error)
     }
   }
   return repairs
