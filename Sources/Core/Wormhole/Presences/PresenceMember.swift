@@ -205,9 +205,4 @@ package struct PresenceRecord: Sendable {
     value["host"] = host.map { .string($0) }
     return try value.binaryBytes(limits: Self.limits)
   }
-
-  /// Whether it was written before this machine's last start, or on another machine.
-  var isOfAnotherBoot: Bool {
-    !boot.isEmpty && !ProcessIdentity.boot.isEmpty && boot != ProcessIdentity.boot
-  }
 }

@@ -72,13 +72,8 @@ extension PresenceDirectory {
     private func state(of record: PresenceRecord) throws(Errno) -> PresenceMember.State {
       // A hard link shares the lock of the original file.
       guard record.directory == inode else { return .gone }
-      guard record.identity.isVisible else {
-        // A different process has the lock: the machine was restarted since, or the record belongs
-        // to a different machine.
-        guard record.isOfAnotherBoot else { return .unknown }
-        let directory = try FileDescriptor.open(".", at: place, [.pathOnly, .directory])
-        return try directory.fileSystem().networkName == nil ? .gone : .unknown
-      }
+      // A container may have a boot id of its own (systemd-nspawn), so only the lock shows that it lives.
+      guard record.identity.isVisible else { return .unknown }
       guard let status = ProcessStatus.of(record.identity.processID) else { return .unknown }
       guard status.startTicks == record.identity.startTicks, !status.isDead else { return .gone }
       return status.isStopped ? .suspended : .running
