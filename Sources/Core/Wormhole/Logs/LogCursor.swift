@@ -15,7 +15,7 @@ package struct LogCursor: Sendable {
     package var next: Int
     /// Whether that message was delivered, and perhaps handled.
     package var isDelivered = false
-    /// The start of the machine in which the subscriber was present.
+    /// The last start of the machine that was known when it was published.
     var boot = ""
     /// The registration that reads; empty if none does.
     var reader = ""
@@ -82,7 +82,7 @@ package struct LogCursor: Sendable {
     _ state: LogState, until deadline: ContinuousClock.Instant?,
     start: @escaping @Sendable () throws -> Int
   ) throws -> Position {
-    let (id, boot) = (registration.id, log.store.boot)
+    let (id, boot) = (registration.id, state.boots.last?.id ?? log.store.boot)
     return try value.edit(.init(until: deadline)) { snapshot in
       let old = try snapshot.propertyList().flatMap(Position.init)
       var position: Position
@@ -107,7 +107,12 @@ package struct LogCursor: Sendable {
     _ position: Position, _ durability: Durability, until deadline: ContinuousClock.Instant?
   ) throws {
     let (id, cursor) = (registration.id, self)
-    try value.edit(.init(durability, until: deadline)) { snapshot in
+    var position = position
+    // What a container has appended that has begun since is read, too.
+    if log.container.isLocal, let last = try log.memory.state(of: log.value)?.boots.last {
+      position.boot = last.id
+    }
+    try value.edit(.init(durability, until: deadline)) { [position] snapshot in
       guard try snapshot.propertyList().flatMap(Position.init)?.reader == id else {
         throw cursor.replaced()
       }

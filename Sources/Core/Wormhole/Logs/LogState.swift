@@ -112,8 +112,11 @@ package struct LogState: Sendable, Equatable {
     return value
   }
 
-  /// Whether it knows of a start of the machine.
-  package func isCurrent(in boot: String) -> Bool { boots.last?.id == boot }
+  /// Whether it knows of a start of the machine. Several may go on at the same time: containers may have
+  /// boot ids of their own.
+  package func isCurrent(in boot: String) -> Bool {
+    boots.last?.id == boot || boots.contains { $0.id == boot }
+  }
 
   /// Returns the next message for a subscriber that was last active in a start of the machine.
   func next(_ next: Int, asOf boot: String) -> Int {
