@@ -26,7 +26,12 @@ final class DirectoryTarget: CopyTarget {
     try ContainerLocation.create(parentDirectory(of: self.path))
     staged = try StagedDirectory(
       "\(self.path).copying-\(Nonce.next())", "copy the container", sharedAs: former)
-    container = try SharedContainer(path: staged.path, group: group, access: nil)
+    do {
+      container = try SharedContainer(path: staged.path, group: group, access: nil)
+    } catch {
+      staged.remove()
+      throw error
+    }
   }
 
   private static func emptyDirectory(at path: String) throws -> FileStatus? {
@@ -163,12 +168,18 @@ struct StagedDirectory {
     self.path = path
     root = try reporting(action, path: path) {
       try makeDirectory(path, mode: 0o700)
-      let open = try FileDescriptor.open(path, [.readOnly, .directory, .noFollow])
-      if let former, ContainerAccess(of: former) == .group {
-        try open.setOwner(Program.effectiveUser, group: former.group)
-        try open.setPermissions(former.permissions)
+      do {
+        let open = try FileDescriptor.open(path, [.readOnly, .directory, .noFollow])
+        if let former, ContainerAccess(of: former) == .group {
+          try open.setOwner(Program.effectiveUser, group: former.group)
+          try open.setPermissions(former.permissions)
+        }
+        return SharedDescriptor(open)
+      } catch {
+        // The first failure has to be reported.
+        try? removeDirectory(path)
+        throw error
       }
-      return SharedDescriptor(open)
     }
   }
 
