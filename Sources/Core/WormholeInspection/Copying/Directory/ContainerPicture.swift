@@ -202,6 +202,13 @@ private struct ValuePicture {
   private func found(
     _ name: FileName, _ part: ContainerPart, of kind: NameKind, at directory: Int32
   ) throws -> Thing? {
+    if EncodedName.decode(name.bytes) == .long {
+      // A list leaves out what this user may not look at; a copy without it would not be complete.
+      let path = kind.path + "/" + name.text + "/" + NamedDirectory.identifierFile
+      _ = try tolerating(
+        [.noSuchFile, .notDirectory, .tooManyLinks, .noSuchDevice],
+        FileDescriptor.openBeneath(path, at: directory, [.readOnly, .nonBlocking]))
+    }
     guard let identifier = try SharedContainer.identifier(of: name, kind, at: directory),
       kind != .ownValue || !leavesOut(identifier)
     else { return nil }
