@@ -72,8 +72,9 @@ final class TreePicture {
         if let before { left[item.path] = (item, before) }
         continue
       }
-      let now = try TreeManifest(
-        of: item.name, at: place.rawValue, leavingOut: item.leavesOut)
+      let now = try naming([item.place]) {
+        try TreeManifest(of: item.name, at: place.rawValue, leavingOut: item.leavesOut)
+      }
       let found = now.changes(since: before ?? TreeManifest(), atMost: .max)
       changes += found.count
       try copy(found, of: item, at: place.rawValue)
@@ -121,12 +122,32 @@ final class TreePicture {
     guard let from = try open(above, at: place) else { return }
     let to = try makePlace(item, above)
     do {
-      try Self.changing(to) {
-        try TreeCopy(leavesOut: item.leavesOut, check: check)
-          .copy(name, at: from.rawValue, to: name, at: to.rawValue)
+      try naming([item.place, above]) {
+        try Self.changing(to) {
+          try TreeCopy(leavesOut: item.leavesOut, check: check)
+            .copy(name, at: from.rawValue, to: name, at: to.rawValue)
+        }
       }
     } catch let error as TreeError where error.isVanishing {
       return
+    }
+  }
+
+  /// Names the whole path in an error of the kernel; of the copy, if there was no room.
+  ///
+  /// - Parameter place: The parts of the path of the directory that holds the tree.
+  private func naming<Result>(
+    _ place: [[UInt8]], in root: ContainerRoot? = nil, _ body: () throws -> Result
+  ) throws -> Result {
+    do {
+      return try body()
+    } catch let error as TreeError where !error.isVanishing {
+      guard case .refused(let refusal) = error.reason else { throw error }
+      let root = root ?? (refusal.isLackOfRoom ? target : source)
+      let inside = (place + [error.path.bytes]).filter { !$0.isEmpty }
+        .map { String(decoding: $0, as: UTF8.self) }
+      throw AppGroupError.refused(
+        "copy the container", path: ([root.path] + inside).joined(separator: "/"), refusal)
     }
   }
 
@@ -149,7 +170,9 @@ final class TreePicture {
     let root = try target.handle().descriptor.rawValue
     guard let place = try open(item.place, at: root), let to = try open(above, at: place.rawValue)
     else { return }
-    try Self.changing(to) { try TreeRemoval().remove(name, at: to.rawValue) }
+    try naming([item.place, above], in: target) {
+      try Self.changing(to) { try TreeRemoval().remove(name, at: to.rawValue) }
+    }
   }
 
   /// - Returns: The directory that contains a path, seen from the item's, and the last name.
