@@ -220,7 +220,7 @@ package enum Program {
 }
 
 extension String {
-  /// Whether it has the sign that replaces bytes that are no text: then a path may lead elsewhere
-  /// than the bytes did.
+  /// Whether it contains U+FFFD, which replaces invalid UTF-8. Such a path may name another file than
+  /// the original bytes.
   package var isRepaired: Bool { unicodeScalars.contains("\u{FFFD}") }
 }

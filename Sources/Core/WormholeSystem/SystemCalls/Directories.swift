@@ -122,7 +122,8 @@ package func link(
 /// Returns the target of a symbolic link: as text for the path of text, byte for byte for a name. The
 /// corresponding C function is `readlinkat`.
 ///
-/// - Throws: `.illegalByteSequence` for a target that is no text, otherwise as in readlink(2).
+/// - Throws: `.illegalByteSequence` if text is wanted and the target is not valid UTF-8; otherwise as
+///   in readlink(2).
 package func linkTarget<Path: PathText>(
   _ path: Path, at directory: Int32 = Directory.current
 ) throws(Errno) -> Path {

@@ -25,21 +25,21 @@ final class ClaimLinePlace: Sendable {
   /// In the order of their arrival.
   private typealias Line = [Member]
 
-  private struct Purpose: Hashable {
+  private struct Key: Hashable {
     let location: ItemPath
     let isReading: Bool
   }
 
-  private static let lines = Mutex<[Purpose: Line]>([:])
+  private static let lines = Mutex<[Key: Line]>([:])
 
-  private let purpose: Purpose
+  private let key: Key
   private var id: ObjectIdentifier { ObjectIdentifier(self) }
 
   /// - Parameter latch: raised when it is this place's turn.
   init(at location: ItemPath, isReading: Bool, _ latch: WakeLatch) {
-    purpose = Purpose(location: location, isReading: isReading)
+    key = Key(location: location, isReading: isReading)
     let member = Member(id: ObjectIdentifier(self), latch: latch)
-    Self.lines.withLock { [purpose] in $0[purpose, default: []].append(member) }
+    Self.lines.withLock { [key] in $0[key, default: []].append(member) }
   }
 
   deinit {
@@ -95,8 +95,8 @@ final class ClaimLinePlace: Sendable {
         }
         return body(&line, place)
       }
-      defer { if lines[purpose]?.isEmpty == true { lines[purpose] = nil } }
-      return inPlace(&lines[purpose, default: []])
+      defer { if lines[key]?.isEmpty == true { lines[key] = nil } }
+      return inPlace(&lines[key, default: []])
     }
   }
 }

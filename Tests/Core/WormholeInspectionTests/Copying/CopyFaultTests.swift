@@ -29,7 +29,8 @@
 
     private func copy(_ plan: Faults.Plan) throws -> [String] {
       let place = directory.path + "/copies/copy"
-      defer { try? FileManager.default.removeItem(atPath: place) }  // There is none after an error.
+      // After an error there is no copy to remove.
+      defer { try? FileManager.default.removeItem(atPath: place) }
       try Faults.$plan.withValue(plan) {
         var copy = ContainerCopy(of: container)
         copy.allowsUse = true
@@ -67,7 +68,7 @@
     func unreadableName() throws {
       let path = container.value(String(repeating: "long/", count: 100)).directory.path
       try setPermissions(FileName(path), at: Directory.current, 0)
-      // Otherwise it cannot be removed.
+      // So that it can be removed. If this fails, that does, too, and says so.
       defer { try? setPermissions(FileName(path), at: Directory.current, 0o700) }
       let error = #expect(throws: AppGroupError.self) {
         try copy(Faults.Plan { _, _ in .proceed })

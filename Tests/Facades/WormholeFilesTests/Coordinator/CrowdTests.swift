@@ -62,43 +62,45 @@ struct CrowdTests {
     #expect(try hidden() == [], "\(directory.listing)")
   }
 
-  @Test("Of forty readers that wait for a writer in place, one watches it, and all get in")
-  func readers() throws {
-    let scene = try RaceScene()
-    try scene.put("new", "item")
-    let writer = try scene.participant()
-    #expect(try writer.ask("inplace \(scene.path("item"))").hasPrefix("inside "))
-    let (looked, read) = (Counter(), Counter())
-    let url = scene.url("item")
-    for _ in 0..<40 {
-      let isFirst = Atomic(true)
-      let plan = Faults.Plan { call, _ in
-        // It is about to find the writer's claim.
-        if call == .getdents64, isFirst.exchange(false, ordering: .relaxed) { _ = looked.next() }
-        return .proceed
-      }
-      try startThread(name: "reader") {
-        do {
-          try Faults.$plan.withValue(plan) {
-            try FileCoordinator().coordinate(readingItemAt: url, until: soon) {
-              if try String(contentsOf: $0, encoding: .utf8) == "new" { _ = read.next() }
+  #if DEBUG
+    @Test("Of forty readers that wait for a writer in place, one watches it, and all get in")
+    func readers() throws {
+      let scene = try RaceScene()
+      try scene.put("new", "item")
+      let writer = try scene.participant()
+      #expect(try writer.ask("inplace \(scene.path("item"))").hasPrefix("inside "))
+      let (looked, read) = (Counter(), Counter())
+      let url = scene.url("item")
+      for _ in 0..<40 {
+        let isFirst = Atomic(true)
+        let plan = Faults.Plan { call, _ in
+          // It is about to find the writer's claim.
+          if call == .getdents64, isFirst.exchange(false, ordering: .relaxed) { _ = looked.next() }
+          return .proceed
+        }
+        try startThread(name: "reader") {
+          do {
+            try Faults.$plan.withValue(plan) {
+              try FileCoordinator().coordinate(readingItemAt: url, until: soon) {
+                if try String(contentsOf: $0, encoding: .utf8) == "new" { _ = read.next() }
+              }
             }
+          } catch {
+            Issue.record(error)
           }
-        } catch {
-          Issue.record(error)
         }
       }
+      let claims = scene.items + "/."
+      try eventually("all have looked, and one watches") {
+        let open = try RaceScene.open(by: getpid())
+        return looked.value == 40 && open.count { $0.hasPrefix(claims) } < 5
+      }
+      #expect(read.value == 0)
+      #expect(try writer.ask("leave") == "done")
+      try eventually("all have read") { read.value == 40 }
+      try scene.expectOnly(["item"])
     }
-    let claims = scene.items + "/."
-    try eventually("all have looked, and one watches") {
-      let open = try RaceScene.open(by: getpid())
-      return looked.value == 40 && open.count { $0.hasPrefix(claims) } < 5
-    }
-    #expect(read.value == 0)
-    #expect(try writer.ask("leave") == "done")
-    try eventually("all have read") { read.value == 40 }
-    try scene.expectOnly(["item"])
-  }
+  #endif
 
   @Test("The first of a long line looks at every event, the last one seldom")
   func line() throws {

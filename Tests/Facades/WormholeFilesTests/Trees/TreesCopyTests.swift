@@ -190,7 +190,7 @@ struct TreesCopyTests {
     } catch Errno.fileNameTooLong {
       // Other tests have such trees, too, so a directory further up decides.
       let up = String(repeating: "../", count: 100)
-      // A file, or closed by another test since.
+      // It fails for a file, and for a descriptor that another test has closed since.
       guard let above = try? FileDescriptor.open(up, at: descriptor, [.readOnly, .directory])
       else { return false }
       return isBelow(path, above.rawValue)

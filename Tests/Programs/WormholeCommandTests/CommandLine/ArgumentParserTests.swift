@@ -93,7 +93,7 @@ import WormholeTestSupport
     #expect(lock.text("file") == "-f" && lock.tail == ["true"])
     let named = try line.arguments("lock", "--name=-x", "--", "true")
     #expect(named.text("name") == "-x" && named.tail == ["true"])
-    // Where no name is missing, the word is another program's.
+    // The name is given already, so the word belongs to the other program.
     #expect(try line.arguments("update", "a", "--", "-b").tail == ["-b"])
     let forgotten = line.refusal("queue", "take", "--", "-jobs", "cat")
     #expect(forgotten?.hasSuffix("'wormhole queue take -- -jobs -- cat'") == true)

@@ -40,7 +40,7 @@ struct OwnBootTests {
 }
 
 private enum OwnBoots {
-  /// Each call is another container.
+  /// A function of the shell that runs a command in a new container.
   static let inside = """
     test "$(id -u)" = 0 || map=--map-root-user
     inside() {

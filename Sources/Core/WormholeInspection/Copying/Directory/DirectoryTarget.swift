@@ -176,7 +176,7 @@ struct StagedDirectory {
         }
         return SharedDescriptor(open)
       } catch {
-        // The first failure has to be reported.
+        // The error that is thrown below is the one to report.
         try? removeDirectory(path)
         throw error
       }

@@ -251,7 +251,7 @@ extension ItemPath {
           [.noSuchFile, .notDirectory], FileDescriptor.open(directory, [.pathOnly, .directory]))
       else { return nil }
       let door = "/proc/self/fd/\(open.rawValue)"
-      // Nil for one that is no text.
+      // Nil if the target is not valid UTF-8.
       let path = try tolerating([.illegalByteSequence], linkTarget(door))
       let status = try open.status()
       // Replaced between the two calls: so it has been moved or removed.
