@@ -100,9 +100,9 @@ package struct ProcessStatus: Hashable, Sendable {
   }
 }
 
-/// Reads a file of /proc, whose status shows no size.
+/// Reads a file of /proc, whose status shows no size. It never waits, whatever a container has in its place.
 func procFile(_ path: String, maximumBytes: Int = 8_192) throws(Errno) -> [UInt8] {
-  try FileDescriptor.open(path, .readOnly)
+  try FileDescriptor.open(path, [.readOnly, .nonBlocking])
     .readToEnd(expectedBytes: 0, maximumBytes: maximumBytes)
 }
 
@@ -167,9 +167,11 @@ package struct ProcessIdentity: Hashable, Sendable {
   /// /proc does not show it.
   package static let boot: String = {
     // Some sandboxes have no such file, see above.
-    let text = try? procFile("/proc/sys/kernel/random/boot_id")
+    let text = try? procFile(bootFile)
     return String(decoding: (text ?? []).prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
   }()
+
+  private static let bootFile = "/proc/sys/kernel/random/boot_id"
 
   /// Whether /proc shows this process under its own number, and not other processes under the numbers of
   /// this namespace, as in a sandbox that has a namespace of its own and the machine's /proc.
@@ -181,17 +183,37 @@ package struct ProcessIdentity: Hashable, Sendable {
     // Without /proc no other process can look this one up either; the term still bounds every wait.
     let text = (try? procFile("/proc/self/stat")) ?? []
     let isInTable = text.starts(with: "\(processID) ".utf8)
-    // For the same reason.
-    let numbers = try? fileStatus("/proc/self/ns/pid", followingLinks: true).inode
-    // A kernel before 5.6 has only one for clocks, and no such file.
-    let clocks = try? fileStatus("/proc/self/ns/time", followingLinks: true).inode
-    let inode = numbers.map { $0 ^ ((clocks ?? firstClocks) ^ firstClocks) << 32 }
     let status = ProcessStatus.parse(text, processID: processID)?.status
     let identity = ProcessIdentity(
       processID: processID, startTicks: status?.startTicks ?? 0,
-      namespace: boot.isEmpty || !isInTable
-        ? 0 : inode.map { mix($0, Array((boot + "\n").utf8)) } ?? 0)
+      namespace: isInTable ? namespace(of: "self", boot: Array(boot.utf8)) : 0)
     return (identity, status?.program ?? "", isInTable)
+  }
+
+  /// - Returns: 0 if /proc does not show it.
+  private static func namespace(of process: String, boot: [UInt8]) -> UInt64 {
+    guard !boot.isEmpty,
+      // Without /proc no other process can look this one up either; the term still bounds every wait.
+      let numbers = try? fileStatus("/proc/\(process)/ns/pid", followingLinks: true).inode
+    else { return 0 }
+    // A kernel before 5.6 has only one for clocks, and no such file.
+    let clocks = try? fileStatus("/proc/\(process)/ns/time", followingLinks: true).inode
+    return mix(numbers ^ ((clocks ?? firstClocks) ^ firstClocks) << 32, boot + [UInt8(ascii: "\n")])
+  }
+
+  /// Whether the process is certain to be a different one than a process that /proc shows here, possibly
+  /// under another number than in its own namespace, and with another boot id than in its own container.
+  ///
+  /// - Complexity: three files of /proc and two looks there.
+  package func differs(fromProcessHere number: Int32) -> Bool {
+    let place = "/proc/\(number)"
+    // It may have ended, or belong to another user: nothing is known of it then.
+    guard namespace != 0,
+      let own = try? procField("NSpid:", of: place + "/status", radix: 10),
+      let boot = try? procFile(place + "/root" + Self.bootFile)
+    else { return false }
+    let there = Self.namespace(of: "\(number)", boot: boot.filter { $0 != UInt8(ascii: "\n") })
+    return there != 0 && (own != UInt64(processID) || there != namespace)
   }
 
   /// The inode of the machine's first namespace for clocks (`PROC_TIME_INIT_INO`).

@@ -19,14 +19,16 @@ extension PresenceDirectory {
 
     /// - Returns: nil for a missing or foreign file.
     func examine(_ name: String, _ id: String) throws(Errno) -> PresenceMember? {
-      guard let (record, isLocked) = try read(name, id: id) else { return nil }
-      return PresenceMember(record, state: try isLocked ? state(of: record) : .gone)
+      guard let (record, lockedFile) = try read(name, id: id) else { return nil }
+      guard let lockedFile else { return PresenceMember(record, state: .gone) }
+      return PresenceMember(record, state: try state(of: record, in: lockedFile))
     }
 
     /// - Parameter id: The required id of the record; nil for any.
+    /// - Returns: The record, and its file if that is locked.
     func read(
       _ name: String, id: String?
-    ) throws(Errno) -> (record: PresenceRecord, isLocked: Bool)? {
+    ) throws(Errno) -> (record: PresenceRecord, lockedFile: FileStatus?)? {
       do throws(Errno) {
         let file = try open(name)
         let status = try file.status()
@@ -38,7 +40,7 @@ extension PresenceDirectory {
         let bytes = try file.readToEnd(
           expectedBytes: Int(status.size), maximumBytes: PresenceRecord.limits.maximumBytes)
         guard let record = PresenceRecord(bytes, id: id) else { return nil }
-        return (record, isLocked)
+        return (record, isLocked ? status : nil)
       } catch {
         guard isPassedOver(error) || error == .fileTooLarge else { throw error }
         return nil
@@ -69,11 +71,18 @@ extension PresenceDirectory {
       status.kind == .regular && root.access.trusts(status, in: owner)
     }
 
-    private func state(of record: PresenceRecord) throws(Errno) -> PresenceMember.State {
+    private func state(
+      of record: PresenceRecord, in file: FileStatus
+    ) throws(Errno) -> PresenceMember.State {
       // A hard link shares the lock of the original file.
       guard record.directory == inode else { return .gone }
-      // A container may have a boot id of its own (systemd-nspawn), so only the lock shows that it lives.
-      guard record.identity.isVisible else { return .unknown }
+      guard record.identity.isVisible else {
+        // In another namespace, on another machine, or of an earlier start of this one. A container may have
+        // a boot id of its own (systemd-nspawn), so the lock's holder is compared, as it sees itself.
+        let holders = try LockTable.current().holders(of: file)
+        let isForeign = holders.allSatisfy(record.identity.differs(fromProcessHere:))
+        return isForeign && !holders.isEmpty ? .gone : .unknown
+      }
       guard let status = ProcessStatus.of(record.identity.processID) else { return .unknown }
       guard status.startTicks == record.identity.startTicks, !status.isDead else { return .gone }
       return status.isStopped ? .suspended : .running
