@@ -118,7 +118,7 @@ final class WarmSites: Sendable {
         }
         state.hasThread = true
       }
-      let process = Program.processID
+      let process = ProcessIdentity.current.processID
       if owner.exchange(process, ordering: .relaxed) != process {
         Program.atExit { WarmSites.shared.removeAtExit() }
       }
