@@ -45,8 +45,8 @@ struct DirectoryLog: LogStore {
       let number = try Self.moveOut(staged, lease, after: log.memory.head(state))
       if durability == .durable { try lease.synchronize(path: LogDirectory.entries) }
       return Log.Appended(
-        number, appended: log.memory.note(number, bytes: content.count), size: content.count,
-        state)
+        number, appended: log.memory.note(number, bytes: content.count, in: state),
+        size: content.count, state)
     }
   }
 

@@ -117,14 +117,13 @@ extension Log {
   package static func sweepPositions(
     in container: SharedContainer, until deadline: ContinuousClock.Instant
   ) throws -> [String] {
-    try container.own.valueIdentifiers().filter { identifier in
-      guard let (name, subscriber) = LogCursor.subscriber(ofOwnName: identifier) else {
-        return false
-      }
-      let log = container.log(name)
-      guard try !log.store.exists(), try log.member(for: subscriber) == nil else {
-        return false
-      }
+    let logs = Set(try container.logNames().map { EncodedName($0).component })
+    return try container.own.valueIdentifiers().filter { identifier in
+      // The presence of its reader has the same name.
+      guard let (directory, _) = LogCursor.subscriber(ofOwnName: identifier),
+        !logs.contains(directory),
+        try !container.own.presence(identifier).members().contains(where: \.isExclusive)
+      else { return false }
       return try container.own.value(identifier).remove(until: deadline)
     }
   }
@@ -165,7 +164,9 @@ extension LogState {
       // So that other processes find the end soon, and its age is known.
       return number - head >= (bounds.age == nil ? Self.stride : 1)
     }
-    return .seconds(realTime().seconds - oldest) > age + age / 16
+    let now = realTime().seconds
+    // A time to come was stored while the clock was ahead.
+    return oldest > now || .seconds(now - oldest) > age + age / 16
   }
 
   /// Adds the messages up to the end of the log.
@@ -202,14 +203,22 @@ extension LogState {
   ) throws {
     let now = realTime().seconds
     var numbers: [Int]?
+    // The number of a message that is as old as the first, or older, and its time.
+    var later = (number: 0, appended: Int64(0))
     for _ in 0..<limit where first <= head {
       guard let status = try place.status(first) else {
         let next = try Self.next(after: first, place, &numbers) ?? head + 1
         first = min(next, head + 1)
         continue
       }
-      // A file system may store any time, and any size.
-      let appended = max(0, status.appended)
+      if later.number < first { later = (first, status.appended) }
+      // The clock was ahead then, or a file system stores any time: it is as old as a later message.
+      while later.appended > now, later.number < head {
+        later.number += 1
+        later.appended = try place.status(later.number)?.appended ?? later.appended
+      }
+      // A file system may store any size, too.
+      let appended = max(0, min(status.appended, later.appended))
       let isOld = bounds.age.map { .seconds(now - appended) >= $0 } ?? false
       guard head - first + 1 > bounds.messages || bytes > bounds.bytes || isOld else {
         oldest = appended

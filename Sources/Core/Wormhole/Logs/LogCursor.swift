@@ -55,14 +55,18 @@ package struct LogCursor: Sendable {
     prefix + EncodedName(log).component + "/" + subscriber
   }
 
-  /// Returns the log and the subscriber of an own name; nil for any other name.
-  package static func subscriber(ofOwnName name: String) -> (log: String, subscriber: String)? {
-    guard name.hasPrefix(prefix) else { return nil }
-    let rest = name.dropFirst(prefix.count)
-    guard let slash = rest.firstIndex(of: "/"),
-      case .identifier(let log) = EncodedName.decode(rest[..<slash].utf8)
-    else { return nil }
-    return (log, String(rest[rest.index(after: slash)...]))
+  /// Returns the name of the log's directory, and the subscriber, of an own name; nil for any other name.
+  package static func subscriber(
+    ofOwnName name: String
+  ) -> (directory: String, subscriber: String)? {
+    guard name.utf8.starts(with: prefix.utf8) else { return nil }
+    // By bytes, because the first letter of a subscriber may combine with the slash.
+    let rest = Array(name.utf8.dropFirst(prefix.utf8.count))
+    guard let slash = rest.firstIndex(of: UInt8(ascii: "/")) else { return nil }
+    return (
+      String(decoding: rest[..<slash], as: UTF8.self),
+      String(decoding: rest[(slash + 1)...], as: UTF8.self)
+    )
   }
 
   static func value(_ subscriber: String, of log: Log) -> Value {
@@ -156,9 +160,10 @@ extension Log {
     let head = try reporting("look for the end of \"\(name)\"", path: path) {
       try store.open()?.head(after: memory.head(state)) ?? 0
     }
+    let own = EncodedName(name).component
     return try container.own.valueIdentifiers().compactMap { identifier in
-      guard let (log, subscriber) = LogCursor.subscriber(ofOwnName: identifier),
-        log.utf8.elementsEqual(name.utf8)
+      guard let (directory, subscriber) = LogCursor.subscriber(ofOwnName: identifier),
+        directory == own
       else { return nil }
       do {
         guard

@@ -113,9 +113,27 @@ struct LogReading: Sendable {
     }
     guard highest > position.next else { return false }
     highest = 0
-    let later = try place.numbers().filter { $0 > position.next && $0 <= furthest }
-    guard let found = later.min() else { return false }
+    let numbers = try place.numbers().filter { $0 <= furthest }
+    guard let found = numbers.filter({ $0 > position.next }).min() else {
+      return try goBack(log, place, numbers)
+    }
     return jump(to: try place.first(position.next, listed: found))
+  }
+
+  /// Goes back to the end of the log if that lies before the messages that were read: the container was
+  /// replaced by an older state of it, and the next messages have numbers that were read before.
+  private mutating func goBack(
+    _ log: Log, _ place: any LogPlace, _ numbers: [Int]
+  ) throws -> Bool {
+    guard let state = try log.memory.state(of: log.value), position.next > state.first,
+      numbers.max() ?? 0 < position.next - 1
+    else { return false }
+    // A listing of a directory that changes at the same time may miss a message.
+    let end = try place.head(after: max(state.head, numbers.max() ?? 0))
+    guard end < position.next - 1, try log.memory.state(of: log.value) == state
+    else { return false }
+    move(to: end + 1)
+    return true
   }
 
   private mutating func jump(to next: Int) -> Bool {
@@ -135,7 +153,7 @@ extension Log {
       let furthest = state?.furthest ?? LogState.largest
       let numbers = try place.numbers().filter { $0 <= furthest }
       let end = max(try place.head(after: memory.head(state)), numbers.max() ?? 0)
-      memory.note(state == nil ? 0 : end)
+      if let state { memory.note(end, in: state) }
       switch start {
       case .beginning: return try place.first(first, listed: max(first, numbers.min() ?? end + 1))
       case .end: return end + 1

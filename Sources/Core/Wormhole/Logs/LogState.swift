@@ -153,7 +153,8 @@ final class LogMemory: Sendable {
     let snapshot = try value.snapshot()
     let state = try LogState.read(snapshot, at: value.path)
     known.withLock { known in
-      if known.state?.id != state?.id { known.head = 0 }
+      // The container may have been replaced by an older state of it, where this log has fewer messages.
+      known.head = 0
       known.version = snapshot.version
       known.state = state
       known.bytes = 0
@@ -163,16 +164,15 @@ final class LogMemory: Sendable {
 
   /// Returns a message that was appended, or is known to have been taken away.
   func head(_ state: LogState?) -> Int {
-    known.withLock { known in
-      let own = known.state?.id == state?.id ? known.head : 0
-      return max(own, state?.head ?? 0)
-    }
+    known.withLock { max($0.state == state ? $0.head : 0, state?.head ?? 0) }
   }
 
+  /// - Parameter state: The state in which the message was appended or found.
   /// - Returns: the size of what this process has appended since it learned the state.
   @discardableResult
-  func note(_ number: Int, bytes: Int = 0) -> Int {
+  func note(_ number: Int, bytes: Int = 0, in state: LogState?) -> Int {
     known.withLock { known in
+      guard known.state == state else { return known.bytes }
       known.head = max(known.head, number)
       known.bytes += bytes
       return known.bytes

@@ -30,8 +30,14 @@ extension Log {
   /// Returns the use of the package's own value that is the position of a subscriber; nil for any
   /// other name.
   package static func use(ofOwnValue name: String) -> OwnUse? {
-    guard let (log, subscriber) = LogCursor.subscriber(ofOwnName: name) else { return nil }
-    return OwnUse("the position of \"\(subscriber)\" in the log \"\(log)\"", is: "position") {
+    guard let (directory, subscriber) = LogCursor.subscriber(ofOwnName: name) else { return nil }
+    let log =
+      if case .identifier(let log) = EncodedName.decode(directory.utf8) {
+        "the log \"\(log)\""
+      } else {
+        "a log with a long name"
+      }
+    return OwnUse("the position of \"\(subscriber)\" in \(log)", is: "position") {
       LogCursor.Position($0) != nil
     }
   }

@@ -63,10 +63,61 @@ struct LogFaultTests {
     let writer = try Log(container: scene.directory.container(), name: "l")
     try writer.append(1)
     try removeFile(scene.file(2))
-    writer.memory.note(2)
+    writer.memory.note(2, in: try writer.memory.state(of: writer.value))
     try writer.append(2)
     let next = try #require(try reader.next(until: soon))
     #expect(next.number == 3 && next.missed == 1)
+  }
+
+  // A kept log went on with its own last number, and every subscriber missed what others appended then.
+  @Test("goes on where an older state of its container ends that was put in its place")
+  func setBack() throws {
+    try scene.append(0..<3)
+    let reader = try log.read()
+    #expect(try scene.drain(reader) == [0, 1, 2])
+    let (path, old) = (scene.directory.path, scene.directory.path + "-old")
+    defer {
+      for aside in [old, path + "-new"] { try? FileManager.default.removeItem(atPath: aside) }
+    }
+    try FileManager.default.copyItem(atPath: path, toPath: old)
+    try scene.append(3..<40)
+    #expect(try scene.drain(reader) == Array(3..<40))
+    try FileManager.default.moveItem(atPath: path, toPath: path + "-new")
+    try FileManager.default.moveItem(atPath: old, toPath: path)
+    // Up to a second may pass until it is noticed.
+    try eventually("the older state is open") { try log.store.open()?.numbers().count == 3 }
+    #expect(try reader.next(until: .now + .seconds(1)) == nil)
+    #expect(try scene.append(40..<41) == [4])
+    #expect(try scene.directory.container().log("l").append(41) == 5)
+    let next = try #require(try reader.next(until: soon))
+    #expect(next.number == 4 && next.missed == 0 && next.payload == 40)
+    #expect(try scene.drain(reader) == [41])
+  }
+
+  @Test("takes old messages away although one was appended while the clock was ahead")
+  func clockAhead() throws {
+    try log.setBounds(.init(messages: 100, bytes: 1 << 20, age: .seconds(3_600)))
+    try scene.append(0..<3)
+    for (number, hours) in [(1, 90_000.0), (2, -2), (3, -2)] {
+      try FileManager.default.setAttributes(
+        [.modificationDate: Date(timeIntervalSinceNow: hours * 3_600)],
+        ofItemAtPath: scene.file(number))
+    }
+    try scene.append(3..<4)
+    #expect(try log.sweep(until: soon).count == 3)
+    #expect(try scene.numbers() == [4])
+  }
+
+  @Test("shows the subscribers of a log with a long name, and forgets them with the log")
+  func longName() throws {
+    for name in [String(repeating: "\u{e9}", count: 150), "short"] {
+      let log = scene.container.log(name)
+      try log.append(1)
+      for subscriber in ["x", "\u{301}y"] { try log.subscribe(subscriber).close() }
+      #expect(try log.subscribers().count == 2, "\(name)")
+      try FileManager.default.removeItem(atPath: log.path)
+    }
+    #expect(try Log.sweepPositions(in: scene.container, until: soon).count == 4)
   }
 
   @Test("is not led astray by planted numbers, however large, nor kept from taking messages away")
