@@ -45,7 +45,7 @@ import WormholeSystem
 ///
 /// The other verbs are in `PresenceVerbs`, `PresenterVerbs`, `QueueVerbs`, `LaunchVerbs`,
 /// `CoordinationVerbs`, `PeerMessageVerbs`, `PeerRequestVerbs`, `PeerFileVerbs`, `SessionVerbs`,
-/// `CommunicatorVerbs`, `CopyVerbs`, `WormholeVerbs`, `ForeignArchiveVerbs`, `NotifyVerbs`, `CrashVerbs`
+/// `CommunicatorVerbs`, `CopyVerbs`, `WatchedVerbs`, `WormholeVerbs`, `ForeignArchiveVerbs`, `NotifyVerbs`, `CrashVerbs`
 /// and `DiagnosticsVerbs`.
 ///
 /// Errors are answered as "error CODE SENTENCE". A participant that cannot begin ends with status 1.
@@ -141,6 +141,8 @@ struct Participant {
     case _ where verb.hasPrefix("sweep-"):
       let primitive = NameKind.Primitive(rawValue: String(verb.dropFirst(6))) ?? .value
       return try "\(container.removeEmptyName(key, primitive))"
+    case _ where WatchedVerbs.all.contains(verb):
+      return try WatchedVerbs.perform(verb, value)
     case _ where PresenceVerbs.all.contains(verb):
       return try PresenceVerbs.perform(verb, container.presence(key), rest.first)
     case _ where LeaderVerbs.all.contains(verb):

@@ -82,6 +82,9 @@ public struct AppGroupError: DescribedError {
 }
 
 extension AppGroupError {
+  /// Whether the reason may pass without an event: a lack of descriptors, or an error of the disk.
+  package var mayPass: Bool { [.tooManyOpenFiles, .inputOutput].contains(code) }
+
   package static func refused(_ action: String, path: String, _ error: Errno) -> AppGroupError {
     let (code, remedy) = advice(for: error)
     return AppGroupError(

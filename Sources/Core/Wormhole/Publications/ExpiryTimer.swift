@@ -1,26 +1,26 @@
-import Dispatch
 import Synchronization
+import WormholeSystem
 
 /// Calls a handler when a value expires, because no event of the file system reports that: one
 /// timer for each observer that has seen a value that expires.
 ///
-/// It runs by the time of day, as the expiry does: if the clock is set, it is early or late with it.
+/// It looks at the time of day, as the expiry does: if the clock is set forward, it is late by at most
+/// `interval`.
 package final class ExpiryTimer: Sendable {
   private struct State {
-    var timer: (any DispatchSourceTimer)?
     var handler: @Sendable () -> Void = {}
     var expiry: Int64?
+    var isReported = false
+    /// When it looks at the clock; nil if it does not.
+    var look: ContinuousClock.Instant?
   }
 
   private let state = Mutex(State())
-  /// Calls of the handlers, which are short.
-  private static let queue = DispatchQueue(label: "wormhole.expiry")
+  private static let interval: Duration = .seconds(10)
 
   package init() {}
 
-  deinit { state.withLock { $0.timer?.cancel() } }
-
-  /// Sets the handler; it is called once for each expiry, and perhaps once more.
+  /// Sets the handler; it is called once for each expiry, and perhaps once more. It must be short.
   package func use(_ handler: @escaping @Sendable () -> Void) {
     state.withLock { $0.handler = handler }
   }
@@ -30,20 +30,37 @@ package final class ExpiryTimer: Sendable {
   /// until etcd removes it, which an event reports.
   package func set(_ expiry: Int64?) {
     guard let expiry else { return }
-    let left = max(0, expiry - PublicationRecord.now)
-    state.withLock { state in
-      guard left > 0 || state.expiry != expiry else { return }
-      state.expiry = expiry
-      let timer = state.timer ?? makeTimer()
-      state.timer = timer
-      timer.schedule(wallDeadline: .now() + .nanoseconds(Int(left)))
+    let isNews = state.withLock { state in
+      guard expiry > PublicationRecord.now || state.expiry != expiry else { return false }
+      (state.expiry, state.isReported) = (expiry, false)
+      return true
     }
+    if isNews { lookLater() }
   }
 
-  private func makeTimer() -> any DispatchSourceTimer {
-    let timer = DispatchSource.makeTimerSource(queue: Self.queue)
-    timer.setEventHandler { [weak self] in self?.state.withLock(\.handler)() }
-    timer.activate()
-    return timer
+  private func lookLater() {
+    let next = state.withLock { state -> ContinuousClock.Instant? in
+      guard let expiry = state.expiry, !state.isReported else { return nil }
+      let left = Duration.nanoseconds(max(0, expiry - PublicationRecord.now))
+      let moment = ContinuousClock.now + min(left, Self.interval)
+      if let look = state.look, look <= moment { return nil }
+      state.look = moment
+      return moment
+    }
+    guard let next else { return }
+    Timers.after(next - .now) { [weak self] in self?.look(dueAt: next) }
+  }
+
+  private func look(dueAt moment: ContinuousClock.Instant) {
+    let handler = state.withLock { state -> (@Sendable () -> Void)? in
+      // An earlier look has taken its place.
+      guard state.look == moment else { return nil }
+      state.look = nil
+      guard let expiry = state.expiry, expiry <= PublicationRecord.now else { return nil }
+      state.isReported = true
+      return state.handler
+    }
+    handler?()
+    lookLater()
   }
 }

@@ -62,15 +62,8 @@ public struct ValueSnapshot: Sendable {
 
   package var publication: Publication { Publication(stamp: version?.stamp, record: record) }
 
-  /// Whether it could not be read for a reason that may pass without an event: a lack of descriptors, or
-  /// an error of the disk.
-  var mayPass: Bool {
-    if case .failure(let error) = content {
-      [.tooManyOpenFiles, .inputOutput].contains(error.code)
-    } else {
-      false
-    }
-  }
+  /// Whether it could not be read for a reason that may pass without an event.
+  var mayPass: Bool { if case .failure(let error) = content { error.mayPass } else { false } }
 
   /// Whether the value was never written, was removed, or has expired.
   public var isAbsent: Bool { version == nil }

@@ -9,6 +9,18 @@ package import Dispatch
 package enum Blocking {
   package static func queue() -> DispatchQueue { DispatchQueue(label: "wormhole.blocking") }
 
+  /// Starts the dispatch library's first thread, once in a process. The library opens descriptors for it,
+  /// and ends the process when it gets none. So the thread is started before a wait for an event that may
+  /// come much later.
+  package static func begin() { _ = begun }
+
+  private static let begun: Void = {
+    let hasBegun = DispatchSemaphore(value: 0)
+    DispatchQueue.global().async { hasBegun.signal() }
+    // On a busy machine it begins later.
+    _ = hasBegun.wait(timeout: .now() + .seconds(1))
+  }()
+
   /// Runs a closure at the monitor's next poll, after a failure that may pass.
   package static func retry(_ body: @escaping @Sendable () -> Void) {
     queue().after(ChangeMonitor.pollInterval, body)

@@ -48,7 +48,7 @@ extension GroupDefaults {
         return true
       } catch {
         reporter.report(error)
-        return (error as? AppGroupError)?.code != .tooManyOpenFiles
+        return (error as? AppGroupError)?.mayPass != true
       }
     }
   }
@@ -106,16 +106,30 @@ public struct DefaultsChanges: AsyncSequence, Sendable {
     var hints: ValueSnapshots.Iterator
     let reporter: ErrorReporter
     var pending: ArraySlice<DefaultsChange> = []
+    /// Whether the last look has failed for a reason that may pass without an event.
+    private var mustRepeat = false
+
+    init(tracker: ChangeTracker, hints: ValueSnapshots.Iterator, reporter: ErrorReporter) {
+      (self.tracker, self.hints, self.reporter) = (tracker, hints, reporter)
+    }
 
     /// Returns the next change, or nil if the task was cancelled.
     public mutating func next() async -> DefaultsChange? {
       while !Task.isCancelled {
         if let change = pending.popFirst() { return change }
-        guard await hints.next() != nil else { return nil }
+        if mustRepeat {
+          await withCheckedContinuation { continuation in
+            Timers.after(ChangeMonitor.pollInterval) { continuation.resume() }
+          }
+        } else if await hints.next() == nil {
+          return nil
+        }
         do {
           pending = try await tracker.lookForTask()[...]
+          mustRepeat = false
         } catch {
           reporter.report(error)
+          mustRepeat = (error as? AppGroupError)?.mayPass ?? false
         }
       }
       return nil
