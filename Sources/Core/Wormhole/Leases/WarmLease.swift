@@ -47,7 +47,7 @@ package final class WarmLease: Sendable {
     }
     do throws(Errno) {
       guard try kept.held.descriptor.tryLock(.exclusive) else { return nil }
-      guard try kept.held.status().isUnchanged(since: kept.status) else {
+      guard try kept.held.status().isUntouched(since: kept.status) else {
         // Explicitly, because a child that was forked meanwhile has the same open file.
         try kept.held.descriptor.unlock()
         return nil
@@ -132,7 +132,7 @@ final class WarmLeases: Sendable {
 
 extension FileStatus {
   /// Whether a directory still exists, and nothing in it has changed.
-  fileprivate func isUnchanged(since old: FileStatus) -> Bool {
+  func isUntouched(since old: FileStatus) -> Bool {
     links > 0 && changedNanoseconds == old.changedNanoseconds
       && changedSeconds == old.changedSeconds && modifiedNanoseconds == old.modifiedNanoseconds
       && modifiedSeconds == old.modifiedSeconds

@@ -71,9 +71,16 @@ extension SharedContainer {
   private func readWithoutLease(_ identifiers: [String]) throws -> [String: PropertyListValue]? {
     let values = try distinct(identifiers)
     for _ in 0..<renameRaceLimit {
-      let found = try values.map { try $0.snapshot() }
-      guard try zip(values, found).allSatisfy({ try $0.version() == $1.version }) else { continue }
-      return try ValuesUpdate<Void>.content(of: values, found)
+      let looks = try values.map(ValueLook.init)
+      if looks.contains(where: { $0.directory != nil }), !root.lastHandle.showsEachChange {
+        // The times of a directory prove nothing. One absent value is looked at again, at the moment for
+        // which all values are returned.
+        let absent = zip(values, looks).filter { $1.directory != nil }
+        guard absent.count == 1 else { return nil }
+        guard try absent[0].0.version() == nil else { continue }
+      }
+      guard try zip(values, looks).allSatisfy({ try $1.isCurrent($0) }) else { continue }
+      return try ValuesUpdate<Void>.content(of: values, looks.map(\.snapshot))
     }
     return nil
   }
@@ -93,6 +100,29 @@ extension SharedContainer {
         remedy: "change the two values one after the other")
     }
     return values
+  }
+}
+
+/// A look at one of several values, and what shows at a second look that it has not changed in between: its
+/// version; for an absent value the times of its directory, which change with each publication and removal.
+private struct ValueLook {
+  let snapshot: ValueSnapshot
+  /// The directory of an absent value; nil if it was never used.
+  let directory: FileStatus?
+
+  init(_ value: Value) throws {
+    let first = try value.snapshot()
+    directory = first.isAbsent ? try value.store.file.directoryStatus() : nil
+    // After the directory, so that one of the two shows a change between them.
+    snapshot = first.isAbsent ? try value.snapshot() : first
+  }
+
+  func isCurrent(_ value: Value) throws -> Bool {
+    guard try value.version() == snapshot.version else { return false }
+    guard snapshot.isAbsent else { return true }
+    let now = try value.store.file.directoryStatus()
+    guard let directory, let now else { return (directory == nil) == (now == nil) }
+    return now.isSameFile(as: directory) && now.isUntouched(since: directory)
   }
 }
 

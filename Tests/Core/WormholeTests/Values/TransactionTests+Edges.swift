@@ -16,6 +16,45 @@ extension TransactionTests {
     #expect(try names.map { try container.value($0).read() } == [1, 1])
   }
 
+  #if DEBUG
+    // An absent value looks the same at both looks if it existed in between.
+    @Test(
+      "Values that are read together existed together, whatever changes between two looks",
+      .onlyDirectories("its calls are counted"))
+    func together() throws {
+      let names = ["a", "b", "c"]
+      // It exists only while the others differ.
+      let changes: [@Sendable (inout [String: PropertyListValue]) -> Void] = [
+        { $0 = ["a": $0["c"] ?? 0, "c": $0["c"] ?? 0] },
+        { $0 = ["a": $0["a"] ?? 0, "b": 1, "c": .integer(($0["c"]?.int64Value ?? 0) + 1)] },
+      ]
+      try container.update(names, changes[1])
+      var (first, calls) = (0, 1)
+      while first < calls {
+        for second in stride(from: first + 1, through: calls, by: 2) {
+          try container.update(names, changes[0])
+          let plan = Faults.Plan { [container, first] _, index in
+            guard index == first || index == second else { return .proceed }
+            do {
+              let change = changes[index == first ? 1 : 0]
+              try Faults.$plan.withValue(nil) { try container.update(names, change) }
+              return .proceed
+            } catch {
+              return .fail(.inputOutput)
+            }
+          }
+          let found = try Faults.$plan.withValue(plan) { try container.read(names) }
+          #expect(
+            found["b"] != nil || found["a"] == found["c"],
+            "changed before calls \(first) and \(second): \(found)")
+          if first == 0, second == 1 { calls = min(plan.calls, 40) }
+        }
+        first += 1
+      }
+      #expect(calls > 12)
+    }
+  #endif
+
   // The first once took the note of the second for its own, and made it begin again.
   @Test(
     "A holder that is late does not end a later transaction",

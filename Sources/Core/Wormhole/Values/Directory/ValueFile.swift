@@ -67,6 +67,12 @@ package final class ValueFile: ValueStore {
     }
   }
 
+  /// The status of the value's directory; nil if there is none.
+  func directoryStatus() throws -> FileStatus? {
+    let handle = try container.root.handle()
+    return try ifThere(fileStatus(directory.relativePath, at: handle.descriptor.rawValue))
+  }
+
   package func version() throws -> Version? {
     let handle = try container.root.handle()
     let found = try ifThere(fileStatus(relativePath, at: handle.descriptor.rawValue))
