@@ -332,6 +332,17 @@ struct QueueExpiryTests {
     #expect(try scene.queue.sender("b").receipts().isEmpty)
   }
 
+  @Test("are removed although their entries were sent while the clock was years ahead")
+  func clockAhead() throws {
+    let scene = try QueueScene()
+    let consumer = try scene.queue.consume()
+    for days: UInt64 in [2_000, 0] {
+      try queue(scene, days: days).sender("a").enqueue(1)
+      try #require(try consumer.next(until: .now)).fail("no")
+    }
+    #expect(try queue(scene, days: 2).expire().count == 2, "\(scene.directory.listing)")
+  }
+
   @Test("are not needed to list waiting or taken entries", .bothEngines)
   func outstanding() throws {
     let scene = try QueueScene()

@@ -299,6 +299,41 @@ struct QueueWorkerTests {
     }
   }
 
+  @Test("has no directory of a dead worker any more when the entries in it have ended")
+  func directoriesOfDeadWorkers() throws {
+    try send(0..<4)
+    let worker = try scene.queue.work()
+    for number in 0..<2 {
+      let other = try scene.participant()
+      #expect(try other.ask("queue-join q") == "done")
+      #expect(try other.ask("queue-next q") == "a \(number)")
+      try other.end()
+      let entry = try #require(try worker.next(until: soon))
+      #expect(entry.deliveries == 2 && entry.payload.intValue == number)
+      try entry.acknowledge()
+    }
+    #expect(try scene.drain(worker).map(\.number) == [2, 3])
+    #expect(try scene.names("taken").count == 1, "\(scene.directory.listing)")
+    worker.close()
+  }
+
+  @Test("lists many waiting entries again only after a while if it may take none of them")
+  func listings() throws {
+    let names = (1...100).compactMap { EntryFile("18ebe7648dfe\(1_000 + $0)-a-1-76.plist") }
+    #expect(names.count == 100)
+    var waiting = WaitingEntries(clock: { 0 }, Arrivals())
+    var listed = ContinuousClock.now
+    let list: () -> [EntryFile] = {
+      pauseThread(.milliseconds(20))
+      listed = .now
+      return names
+    }
+    #expect(try waiting.next({ _ in false }, listing: list) == nil)
+    // Eight times as long as the listing took.
+    #expect(try #require(waiting.due) > listed + .milliseconds(150))
+    #expect(try #require(waiting.due) < .now + .seconds(1))
+  }
+
   @Test(
     "is taken from whatever is planted in its consumers' directories",
     arguments: [

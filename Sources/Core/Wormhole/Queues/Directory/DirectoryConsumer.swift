@@ -136,7 +136,7 @@ struct DirectoryConsumer: ConsumerSource {
     do {
       try tidyTakenOver(at: place)
       for other in try others.abandoned(at: place, own: consumer) {
-        let directory = "\(consumer).\(takeovers)"
+        let directory = QueueDirectory.takenOver(by: consumer, number: takeovers)
         let path = QueueDirectory.takenPath(directory)
         guard try ifPresent(place.move(QueueDirectory.takenPath(other), to: path)) != nil else {
           continue

@@ -76,12 +76,21 @@ struct DirectoryTaken: TakenStore {
     if let attachment = end.entry.payload?.attachmentID {
       place.removeAttachment(attachment, of: consumer)
     }
+    if end.isLast { removeTakenOver(at: place) }
   }
 
   func finish(hasNotes: Bool, until deadline: ContinuousClock.Instant?) throws {
     // If this consumer was replaced, all entries have ended. The next one finds that.
     let place = try open()
     _ = try ifPresent(discard(hasNotes: hasNotes, at: place))
+    removeTakenOver(at: place)
+  }
+
+  /// Removes the directory of a dead consumer, which ends with its last entry.
+  private func removeTakenOver(at place: QueueDirectory) {
+    guard QueueDirectory.isTakenOver(consumer) else { return }
+    // It has other entries, or another consumer has it by now.
+    try? place.removeEmpty(ownPath)
   }
 
   // The batch first: the record of settled entries means nothing without it. A batch of one that is

@@ -20,7 +20,8 @@ package struct WaitingEntries: Sendable {
   private var nextScan: ContinuousClock.Instant?
   /// The shortest time between such listings.
   private static let scanInterval: Duration = .milliseconds(20)
-  /// Before this, arrivals cause no listing: such listings take at most an eighth of the time,
+  private static let longestPause: Duration = .seconds(1)
+  /// Before this, arrivals and waits cause no listing: such listings take at most an eighth of the time,
   /// however many entries wait.
   private var pause = ContinuousClock.now
   /// Up to this number, a listing takes about as long as one delivery, so there is no such pause.
@@ -54,7 +55,8 @@ package struct WaitingEntries: Sendable {
     }
     try list(listing)
     let name = ready.last(where: mayTake)
-    nextScan = name == nil && !ready.isEmpty ? .now + Self.scanInterval : nil
+    let next = min(max(.now + Self.scanInterval, pause), .now + Self.longestPause)
+    nextScan = name == nil && !ready.isEmpty ? next : nil
     return name
   }
 

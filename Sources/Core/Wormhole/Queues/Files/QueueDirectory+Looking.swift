@@ -226,7 +226,8 @@ extension QueueDirectory {
     guard now > Self.keeping else { return [] }
     let past = now - Self.keeping
     let isOld = { (batch: EntryFile) in
-      batch.order < past && (sender == nil || batch.sender == sender)
+      // One of a time to come was sent while the clock was ahead. The time of its file decides.
+      (batch.order < past || batch.order > now) && (sender == nil || batch.sender == sender)
     }
     var removed: [String] = []
     for batch in (try batches(Self.sent) ?? []).filter(isOld).shuffled().prefix(limit) {

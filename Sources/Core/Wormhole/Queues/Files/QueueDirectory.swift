@@ -59,6 +59,13 @@ package final class QueueDirectory: Sendable {
 
   package static func takenPath(_ consumer: String) -> String { taken + "/" + consumer }
 
+  /// The directory of a consumer that has ended, in the hands of another one.
+  static func takenOver(by consumer: String, number: Int) -> String { "\(consumer).\(number)" }
+
+  static func isTakenOver(_ directory: String) -> Bool {
+    directory.utf8.contains(UInt8(ascii: "."))
+  }
+
   /// The path of a batch that a consumer has taken.
   static func takenPath(_ consumer: String, _ batch: String) -> String {
     NameWriter.text(joining: [taken, "/", consumer, "/", batch])
