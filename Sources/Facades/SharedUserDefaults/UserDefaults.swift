@@ -336,7 +336,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
   ) -> NSKeyValueObservation {
     listenToOthers()
     let observation = observers.observe(self, property, options: options, handler)
-    observers.reportChanges(of: self)
+    observers.reportChanges(of: self, isForeign: true)
     return observation
   }
 
@@ -346,7 +346,8 @@ open class UserDefaults: NSObject, @unchecked Sendable {
     case .isMade:
       observers.reportChanges(of: self)
       NotificationCenter.default.post(name: Self.didChangeNotification, object: self)
-    case .ends: if ownChanges.withLock({ $0.end() }) { observers.reportChanges(of: self) }
+    case .ends:
+      if ownChanges.withLock({ $0.end() }) { observers.reportChanges(of: self, isForeign: true) }
     }
   }
 
@@ -354,7 +355,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
   private func reportOtherChanges() {
     while let number = ownChanges.withLock({ $0.look() }) {
       let isComplete = observers.reportChanges(
-        of: self, while: { self.ownChanges.withLock { $0.lastNumber == number } })
+        of: self, isForeign: true, while: { self.ownChanges.withLock { $0.lastNumber == number } })
       if isComplete { return }
     }
   }

@@ -28,9 +28,9 @@ struct KeyValueObserversTests {
       return value
     }
 
-    func set(_ value: Int) {
+    func set(_ value: Int, isForeign: Bool = false) {
       state.withLock { $0.value = value }
-      observers.reportChanges(of: self)
+      observers.reportChanges(of: self, isForeign: isForeign)
     }
 
     /// The next reading is followed by another thread's change, before the value is used.
@@ -68,6 +68,19 @@ struct KeyValueObserversTests {
     observation.invalidate()
     gauge.set(3)
     #expect(calls.list == expected)
+  }
+
+  @Test("receives nothing before a change that its object has not made")
+  func foreignChange() {
+    let (gauge, calls) = (Gauge(), Recorder())
+    let options: NSKeyValueObservingOptions = [.prior, .new, .old]
+    let observation = gauge.observers.observe(gauge, keyPath: \.value, options: options) {
+      calls.note($1)
+    }
+    gauge.set(1, isForeign: true)
+    gauge.set(2)
+    #expect(calls.list == ["0 1", "1 - prior", "1 2"])
+    observation.invalidate()
   }
 
   @Test("receives a value that differs from itself once for each change of the object")

@@ -40,8 +40,9 @@ package final class KeyValueObservers<Object: AnyObject & Sendable>: Sendable {
     _ object: Object, _ property: ObservableProperty<Object>, options: NSKeyValueObservingOptions,
     _ handler: @escaping @Sendable (Object, NSKeyValueObservedChange<Value>) -> Void
   ) -> NSKeyValueObservation {
-    let observer = KeyValueObserver(property, value: property.read(object)) { object, old, new in
-      for isPrior in options.contains(.prior) ? [true, false] : [false] {
+    let observer = KeyValueObserver(property, value: property.read(object)) { object, change in
+      let (old, new, isForeign) = change
+      for isPrior in options.contains(.prior) && !isForeign ? [true, false] : [false] {
         handler(
           object,
           NSKeyValueObservedChange(
@@ -64,15 +65,17 @@ package final class KeyValueObservers<Object: AnyObject & Sendable>: Sendable {
 
   /// Reports changes to all observers, in the order in which they were added.
   ///
-  /// - Parameter isStill: asked after each reading: whether what was read may be reported.
+  /// - Parameters:
+  ///   - isForeign: whether the object did not make the change, so that no report comes before it.
+  ///   - isStill: asked after each reading: whether what was read may be reported.
   /// - Returns: whether it was true each time.
   @discardableResult
   package func reportChanges(
-    of object: Object, while isStill: () -> Bool = { true }
+    of object: Object, isForeign: Bool = false, while isStill: () -> Bool = { true }
   ) -> Bool {
     let observers = state.withLock { $0.observers }
     return observers.sorted { $0.key < $1.key }.allSatisfy {
-      $0.value.reportChange(of: object, while: isStill)
+      $0.value.reportChange(of: object, isForeign: isForeign, while: isStill)
     }
   }
 
@@ -116,11 +119,12 @@ private final class KeyValueObserver<Object: AnyObject & Sendable>: Sendable {
 
   private let property: ObservableProperty<Object>
   private let state: Mutex<State>
-  private let handler: @Sendable (Object, _ old: any Sendable, _ new: any Sendable) -> Void
+  typealias Change = (old: any Sendable, new: any Sendable, isForeign: Bool)
+  private let handler: @Sendable (Object, Change) -> Void
 
   init(
     _ property: ObservableProperty<Object>, value: any Sendable,
-    _ handler: @escaping @Sendable (Object, any Sendable, any Sendable) -> Void
+    _ handler: @escaping @Sendable (Object, Change) -> Void
   ) {
     self.property = property
     state = Mutex(State(last: value))
@@ -129,13 +133,13 @@ private final class KeyValueObserver<Object: AnyObject & Sendable>: Sendable {
 
   /// Reports a value that differs from the last one, and looks again: of two threads that change
   /// the property at once, the second may have read it before the first reported its value.
-  func reportChange(of object: Object, while isStill: () -> Bool) -> Bool {
+  func reportChange(of object: Object, isForeign: Bool, while isStill: () -> Bool) -> Bool {
     let thread = ObjectIdentifier(Thread.current)
     while true {
       let now = property.read(object)
       guard isStill() else { return false }
       guard let (before, number) = replace(with: now, in: thread) else { return true }
-      handler(object, before, now)
+      handler(object, (before, now, isForeign))
       noteReported(now, number, in: thread)
       // A NaN differs from itself, too.
       guard property.areEqual(now, now) else { return true }
