@@ -207,9 +207,10 @@ package struct ProcessIdentity: Hashable, Sendable {
   /// - Complexity: three files of /proc and two looks there.
   package func differs(fromProcessHere number: Int32) -> Bool {
     let place = "/proc/\(number)"
-    // It may have ended, or belong to another user: nothing is known of it then.
     guard namespace != 0,
+      // It may have ended, or be hidden (`hidepid`): nothing is known of it then.
       let own = try? procField("NSpid:", of: place + "/status", radix: 10),
+      // It may belong to another user.
       let boot = try? procFile(place + "/root" + Self.bootFile)
     else { return false }
     let there = Self.namespace(of: "\(number)", boot: boot.filter { $0 != UInt8(ascii: "\n") })
