@@ -166,7 +166,10 @@ let tests: [Target] = [
     excludes: ["Clients"]),
   test(
     "Facades/MMWormholeTests",
-    core + ["MMWormhole", "WormholeMessageClients", "WormholeCommand", "WormholeParticipant"],
+    core + [
+      "MMWormhole", "WatchConnectivity", "WormholePeers", "WormholeMessageClients",
+      "WormholeCommand", "WormholeParticipant",
+    ],
     excludes: ["Clients"]),
   test(
     "Facades/GroupDefaultsTests",

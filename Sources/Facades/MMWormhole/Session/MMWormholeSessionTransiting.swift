@@ -32,9 +32,7 @@ open class MMWormholeSessionContextTransiting: MMWormholeFileTransiting {
   open override func writeMessageObject(
     _ messageObject: (any NSCoding)?, forIdentifier identifier: String
   ) -> Bool {
-    sending(messageObject) { content in
-      try change { _, waiting in waiting[identifier] = content }
-    }
+    sending(messageObject) { content in try change(waiting: { $0[identifier] = content }) }
   }
 
   /// Returns the last message that the counterpart sent, or else the last that this side sent.
@@ -54,36 +52,32 @@ open class MMWormholeSessionContextTransiting: MMWormholeFileTransiting {
   open override func deleteContent(forIdentifier identifier: String?) {
     guard let identifier else { return }
     reporting(otherwise: ()) {
-      try change { context, waiting in
-        context[identifier] = nil
-        waiting[identifier] = nil
-      }
+      try change(waiting: { $0[identifier] = nil }, context: { $0[identifier] = nil })
     }
   }
 
   /// Removes all messages from this side's context.
   open override func deleteContentForAllMessages() {
     reporting(otherwise: ()) {
-      try change { context, waiting in
-        context = [:]
-        waiting = [:]
-      }
+      try change(waiting: { $0 = [:] }, context: { $0 = [:] })
     }
   }
 
   private func change(
-    _ body: (_ context: inout [String: Any], _ waiting: inout [String: PropertyListValue]) -> Void
+    waiting changeWaiting: (inout [String: PropertyListValue]) -> Void,
+    context changeContext: (inout [String: Any]) -> Void = { _ in }
   ) throws {
     try Self.isChanging.withLock { _ in
       let session = WCSession.default
-      var context = session.applicationContext
       let before = waiting.withLock { $0 }
       var messages = before
-      body(&context, &messages)
-      for (identifier, content) in messages { context[identifier] = content.propertyListObject }
+      changeWaiting(&messages)
       var refused = messages
       defer { waiting.withLock { $0 = refused } }
       do {
+        var context = try session.applicationContextToChange()
+        changeContext(&context)
+        for (identifier, content) in messages { context[identifier] = content.propertyListObject }
         try session.updateApplicationContext(context)
         refused = [:]
       } catch let error as WCError where error.code == .payloadTooLarge {

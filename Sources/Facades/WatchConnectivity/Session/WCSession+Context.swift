@@ -26,21 +26,37 @@ extension WCSession {
 
   /// The last context that this side sent with `updateApplicationContext`, in any of its processes;
   /// empty if it never sent one. Costs reading a file, as does `receivedApplicationContext`.
-  public var applicationContext: [String: Any] { context { try $0.context(for: $1) } }
+  public var applicationContext: [String: Any] {
+    Diagnostics.reporting(otherwise: [:]) { try context { try $0.context(for: $1) } }
+  }
 
   /// The last context that the counterpart sent, in any of its processes; empty if it never sent
   /// one. It may be newer than the one that the delegate was given; then the delegate gets it next.
-  public var receivedApplicationContext: [String: Any] { context { try $0.context(from: $1) } }
+  public var receivedApplicationContext: [String: Any] {
+    Diagnostics.reporting(otherwise: [:]) { try context { try $0.context(from: $1) } }
+  }
+
+  /// `applicationContext`, to be changed and updated: what is in it must not be lost because it
+  /// cannot be read for a moment. A damaged one is reported, and empty.
+  ///
+  /// - Throws: `WCError`, when it cannot be read.
+  package func applicationContextToChange() throws -> [String: Any] {
+    do {
+      return try context { try $0.context(for: $1) }
+    } catch let error as PeerError where error.code == .damaged {
+      Diagnostics.report(error)
+      return [:]
+    } catch {
+      throw WCError(error, of: .transfer)
+    }
+  }
 
   private func context(
     _ read: (PeerSession, String) throws -> PropertyListValue?
-  ) -> [String: Any] {
-    guard let place = knownPlace else { return [:] }
-    return Diagnostics.reporting(otherwise: [:]) {
-      guard let counterpart = try link?.counterpart ?? PairingView(place).counterpart else {
-        return [:]
-      }
-      return Payload.objects(try read(place.peer, counterpart)) ?? [:]
-    }
+  ) throws -> [String: Any] {
+    guard let place = knownPlace,
+      let counterpart = try link?.counterpart ?? PairingView(place).counterpart
+    else { return [:] }
+    return Payload.objects(try read(place.peer, counterpart)) ?? [:]
   }
 }
