@@ -62,8 +62,7 @@ final class SessionLink: Sendable {
 
   /// Begins to hand over waiting and new deliveries.
   func start() {
-    place.peer.handleRequests(on: session.queue) { [session] in session.receive($0) }
-    session.receiveEarlyRequests()
+    place.peer.offerRequests(on: session.queue) { [session] in session.receive($0) }
     do {
       try observe()
     } catch {

@@ -100,15 +100,14 @@ extension WCSession {
   }
 
   private func close() -> SessionLink? {
-    let (link, early) = state.withLock { state in
+    let link = state.withLock { state in
       defer {
         state.link = nil
         state.activation = .notActivated
         state.isActivating = false
         state.activatesAgain = false
-        state.earlyRequests = []
       }
-      return (state.link, state.earlyRequests)
+      return state.link
     }
     link?.end()
     if let peer = placeIfKnown?.peer {
@@ -116,8 +115,6 @@ extension WCSession {
       // Its handler holds this session.
       peer.refuseRequests()
     }
-    // Released outside the lock, because that notifies their senders.
-    _ = early
     return link
   }
 

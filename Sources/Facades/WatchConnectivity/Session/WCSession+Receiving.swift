@@ -6,16 +6,16 @@ import WormholePropertyLists
 
 // Incoming messages; everything here is on the session's queue.
 extension WCSession {
-  func receive(_ request: PeerRequest) {
-    guard let link else { return state.withLock { $0.earlyRequests.append(request) } }
+  /// - Returns: false for a message that waits until there is a link to its sender: it counts as
+  ///   delivered only when a delegate has it.
+  func receive(_ request: PeerRequest) -> Bool {
+    guard let link else { return false }
     do {
       guard link.isExpected(from: request.sender) else {
         // The change to its link is under way.
-        if link.isAboutToServe(request.sender) {
-          return state.withLock { $0.earlyRequests.append(request) }
-        }
+        guard !link.isAboutToServe(request.sender) else { return false }
         try request.refuse("the phone's active watch is \(link.counterpart ?? "none")")
-        return
+        return true
       }
       switch request.value {
       case .dictionary:
@@ -42,14 +42,7 @@ extension WCSession {
     } catch {
       Diagnostics.report(error)
     }
-  }
-
-  func receiveEarlyRequests() {
-    let early = state.withLock { state in
-      defer { state.earlyRequests = [] }
-      return state.earlyRequests
-    }
-    for request in early { receive(request) }
+    return true
   }
 
   /// - Parameter name: the argument by which the delegate's methods for it are called.

@@ -171,8 +171,6 @@ extension WCSession {
     var nextWork = 0
     /// The session was ended permanently, and another one replaces it.
     var hasEnded = false
-    /// Requests that arrived between the activation and the delegate's report of it.
-    var earlyRequests: [PeerRequest] = []
   }
 
   /// A delegate is any object, which Swift cannot know to be safe on our queue.

@@ -113,7 +113,25 @@ extension PeerSession {
   public func handleRequests(
     on queue: DispatchQueue, _ handler: @escaping @Sendable (PeerRequest) -> Void
   ) {
-    incoming.handle { request in queue.async { IncomingRequests.call(handler, request) } }
+    incoming.handle { request in
+      queue.async {
+        IncomingRequests.call(request) { request in
+          handler(request)
+          return true
+        }
+      }
+    }
+  }
+
+  /// Handles requests on a queue as `handleRequests` does, with a handler that returns whether it
+  /// has taken the request. A request that it leaves gets no receipt: it waits, as long as its
+  /// sender does, until this is called again. The new handler gets it before any later one.
+  ///
+  /// - Parameter queue: a serial queue, on which this is called.
+  package func offerRequests(
+    on queue: DispatchQueue, _ handler: @escaping @Sendable (PeerRequest) -> Bool
+  ) {
+    incoming.offer(on: queue, handler)
   }
 
   /// Handles requests of one type with a function that returns another.
@@ -161,19 +179,20 @@ final class IncomingRequests: Sendable {
       if state.handler == nil { state.waiting.append(request) }
       return state.handler == nil
     }
-    guard waits else { return }
-    let key = request.call.key
-    request.onCancel { [weak self] in self?.leave(key) }
+    if waits { forgetOnceCancelled(request) }
   }
 
   /// A request without a caller need not wait for a handler.
-  private func leave(_ key: CallKey) {
-    let waiting = state.withLock { state in
-      defer { state.waiting.removeAll { $0.call.key == key } }
-      return state.waiting
+  private func forgetOnceCancelled(_ request: PeerRequest) {
+    let key = request.call.key
+    request.onCancel { [weak self] in
+      let waiting = self?.state.withLock { state in
+        defer { state.waiting.removeAll { $0.call.key == key } }
+        return state.waiting
+      }
+      // Released outside the lock.
+      _ = waiting
     }
-    // Released outside the lock.
-    _ = waiting
   }
 
   // MARK: Handing over
@@ -188,11 +207,37 @@ final class IncomingRequests: Sendable {
     _ = (waiting, last)
   }
 
-  static func call(_ handler: (PeerRequest) -> Void, _ request: PeerRequest) {
-    guard !request.isCancelled else { return request.call.end() }
-    handler(request)
+  func offer(on queue: DispatchQueue, _ handler: @escaping @Sendable (PeerRequest) -> Bool) {
+    let (waiting, last) = state.withLock { state in
+      defer {
+        state = State { [weak self] request in
+          queue.async { [weak self] in self?.offer(request, handler) }
+        }
+      }
+      return (state.waiting, state.handler)
+    }
+    _ = last
+    // Not behind the later requests, whose calls may be enqueued already.
+    for request in waiting { offer(request, handler) }
+  }
+
+  private func offer(_ request: PeerRequest, _ handler: (PeerRequest) -> Bool) {
+    guard !Self.call(request, handler) else { return }
+    state.withLock { $0.waiting.append(request) }
+    forgetOnceCancelled(request)
+  }
+
+  /// - Returns: false if the handler leaves it.
+  @discardableResult
+  static func call(_ request: PeerRequest, _ handler: (PeerRequest) -> Bool) -> Bool {
+    guard !request.isCancelled else {
+      request.call.end()
+      return true
+    }
+    guard handler(request) else { return false }
     // Unless the handler has refused it.
     if !request.expectsReply { request.acknowledge() }
+    return true
   }
 
   /// Handles each request in a task of its own; `prepare` is short, refuses a request of another
