@@ -131,15 +131,18 @@ extension PeerSession {
     defer { state.withLock { $0.isActivating = false } }
     do {
       let registration = try result.get()
-      guard calls.address == address else {
+      let isOpen = state.withLock { state in
+        // Under the lock, because `end` takes back what is noted before the mailbox is closed.
+        guard calls.address == address else { return false }
+        container.beginPublishing(as: name)
+        state.registration = registration
+        state.replacedBy = nil
+        return true
+      }
+      guard isOpen else {
         registration.close()
         throw PeerError.notActive(name)
       }
-      state.withLock { state in
-        state.registration = registration
-        state.replacedBy = nil
-      }
-      container.beginPublishing(as: name)
     } catch let error as AppGroupError where error.code == .timedOut && error.holder != nil {
       // By another call at the same time.
       if isActive { return }
@@ -151,16 +154,16 @@ extension PeerSession {
       let observation = try presence.observe(on: callbacks) { [weak self] _ in
         self?.noteReplacement()
       }
-      state.withLock { $0.observation = observation }
+      // Without a registration it was closed meanwhile, and the observation ends here.
+      state.withLock { if $0.registration != nil { $0.observation = observation } }
     } catch {
       close()
       throw PeerError(any: error, "be active as \"\(name)\"")
     }
     noteReplacement()
-    let container = container
     // The remains of dead sessions harm no process, so no caller waits for their removal; if it
     // fails, the next session tries again.
-    Blocking.queue().async { try? container.sweepMailboxes() }
+    Blocking.queue().async { [container] in try? container.sweepMailboxes() }
     outgoingFiles.resume()
   }
 
@@ -168,16 +171,10 @@ extension PeerSession {
     do {
       try state.withLock(\.registration)?.confirm()
     } catch let error as AppGroupError where error.code == .leaseLost {
-      let (registration, observation) = state.withLock { state in
-        defer {
-          state.registration = nil
-          state.observation = nil
-          state.replacedBy = .replaced(name, error.holder)
-        }
-        return (state.registration, state.observation)
+      leave(PresenceRegistration.close) { state in
+        (state.registration, state.observation) = (nil, nil)
+        state.replacedBy = .replaced(name, error.holder)
       }
-      observation?.cancel()
-      leave(registration, PresenceRegistration.close)
       state.withLock(\.onReplacement)?()
     } catch {
       // Closed meanwhile; or the file system refuses, and the presence tries again.
@@ -216,22 +213,25 @@ extension PeerSession {
   /// tests of those peers.
   package func abandon() { end(PresenceRegistration.abandon) { $0.abandon() } }
 
-  private func end(
+  func end(
     _ leave: (PresenceRegistration) -> () -> Void, _ close: (CallEndpoint) -> Void
   ) {
+    self.leave(leave) { $0 = State() }
+    close(calls)
+    // An activation under way may have noted its registration before its mailbox was closed.
+    self.leave(leave) { ($0.registration, $0.observation) = (nil, nil) }
+  }
+
+  /// - Parameter change: removes the registration and its observation from the state.
+  private func leave(
+    _ leave: (PresenceRegistration) -> () -> Void, _ change: (inout State) -> Void
+  ) {
     let old = state.withLock { state in
-      defer { state = State() }
+      defer { change(&state) }
       return state
     }
     old.observation?.cancel()
-    self.leave(old.registration, leave)
-    close(calls)
-  }
-
-  private func leave(
-    _ registration: PresenceRegistration?, _ leave: (PresenceRegistration) -> () -> Void
-  ) {
-    guard let registration else { return }
+    guard let registration = old.registration else { return }
     container.endPublishing(as: name)
     leave(registration)()
   }

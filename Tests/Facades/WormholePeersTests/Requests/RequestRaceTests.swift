@@ -241,6 +241,25 @@ import WormholeTestSupport
     #expect(throws: PeerError.self) { try scene.session.confirmActive() }
   }
 
+  @Test("A session that is activated while it is being closed has a mailbox if it is active")
+  func closedWhileActivating() throws {
+    let scene = try RequestScene()
+    let session = scene.session
+    session.handleRequests { $0.value }
+    try session.activate()
+    session.end(PresenceRegistration.close) { calls in
+      // Before the mailbox is closed, and with it.
+      noting { try session.activate() }
+      calls.close()
+    }
+    #expect(!session.isActive)
+    let other = try PeerSession("watch", in: scene.container)
+    #expect(try !other.reachability(of: "phone").isReachable)
+    try session.activate()
+    #expect(try other.request(5, to: "phone", until: soon) == 5)
+    session.close()
+  }
+
   @Test("A released session ends, and leaves nothing in the container")
   func forgotten() throws {
     let scene = try RequestScene()
