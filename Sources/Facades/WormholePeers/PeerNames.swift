@@ -114,6 +114,12 @@ package enum PeerNames {
       remedy: "take one of 1 to \(maximumBytes) bytes")
   }
 
+  /// Whether two names are the same, byte for byte: as strings, "é" composed and decomposed are equal.
+  package static func areSame(_ left: String?, _ right: String?) -> Bool {
+    guard let left, let right else { return left == nil && right == nil }
+    return left.utf8.elementsEqual(right.utf8)
+  }
+
   private static func encoded(_ peer: String) -> String {
     let bytes = Array(peer.utf8).replacing("%".utf8, with: "%25".utf8)
     return String(decoding: bytes.replacing("/".utf8, with: "%2F".utf8), as: UTF8.self)

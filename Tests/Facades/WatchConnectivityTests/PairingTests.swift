@@ -131,3 +131,21 @@ struct PairingTests {
     observation.cancel()
   }
 }
+
+extension PairingTests {
+  @Test("tells names apart by their bytes")
+  func bytes() throws {
+    let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}")
+    try pairing.pair(.init(name: composed))
+    try pairing.pair(.init(name: decomposed))
+    func companions() throws -> [[UInt8]] {
+      try pairing.state().companions.map { Array($0.name.utf8) }
+    }
+    #expect(try companions() == [Array(composed.utf8), Array(decomposed.utf8)])
+    #expect(try pairing.activate(decomposed))
+    #expect(try pairing.state().activeName?.utf8.elementsEqual(decomposed.utf8) == true)
+    #expect(try pairing.unpair(composed) && !pairing.unpair(composed))
+    #expect(try companions() == [Array(decomposed.utf8)])
+    #expect(try pairing.state().activeName?.utf8.elementsEqual(decomposed.utf8) == true)
+  }
+}

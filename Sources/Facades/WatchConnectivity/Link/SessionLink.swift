@@ -120,7 +120,7 @@ final class SessionLink: Sendable {
   /// are not active have to wait: a shell that sends under any other name takes part.
   func isExpected(from sender: String) -> Bool {
     guard isCurrent else { return false }
-    guard place.role == .phone, sender != counterpart else { return true }
+    guard place.role == .phone, !PeerNames.areSame(sender, counterpart) else { return true }
     return Diagnostics.reporting(otherwise: false) {
       try place.phonePairing.state()[sender] == nil
     }
@@ -128,9 +128,9 @@ final class SessionLink: Sendable {
 
   /// Whether a peer is the phone's active watch, but not yet of this link.
   func isAboutToServe(_ peer: String) -> Bool {
-    guard place.role == .phone, peer != counterpart else { return !isCurrent }
+    guard place.role == .phone, !PeerNames.areSame(peer, counterpart) else { return !isCurrent }
     return Diagnostics.reporting(otherwise: false) {
-      try place.phonePairing.state().activeName == peer
+      try PeerNames.areSame(place.phonePairing.state().activeName, peer)
     }
   }
 
@@ -209,7 +209,7 @@ final class SessionLink: Sendable {
       if PeerError.mayPass(error) { compareLater() }
       return
     }
-    guard isCurrent, active != counterpart else { return compare() }
+    guard isCurrent, !PeerNames.areSame(active, counterpart) else { return compare() }
     if counterpart != nil, active != nil {
       session.change(from: self)
     } else {

@@ -34,8 +34,10 @@ struct PairingView: Sendable {
 
   /// Whether the pairing lets this side and a counterpart communicate.
   func allows(_ counterpart: String?) throws -> Bool {
-    guard watch == nil else { return try phone.activeName == name && hasPhoneApp() }
-    return phone.activeName == counterpart && phone.active?.isAppInstalled == true
+    guard watch == nil else {
+      return try PeerNames.areSame(phone.activeName, name) && hasPhoneApp()
+    }
+    return PeerNames.areSame(phone.activeName, counterpart) && phone.active?.isAppInstalled == true
   }
 
   /// The counterpart that can be sent to, now or when it runs.

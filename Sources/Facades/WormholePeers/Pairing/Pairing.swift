@@ -32,7 +32,9 @@ package struct Pairing: Sendable {
 
     package var active: Companion? { activeName.flatMap { self[$0] } }
 
-    package subscript(_ name: String) -> Companion? { companions.first { $0.name == name } }
+    package subscript(_ name: String) -> Companion? {
+      companions.first { PeerNames.areSame($0.name, name) }
+    }
   }
 
   /// The side whose companions these are, by its peer's name.
@@ -64,13 +66,14 @@ package struct Pairing: Sendable {
       isComplicationEnabled: companion.isComplicationEnabled)
     try change("pair \"\(companion.name)\" with \"\(name)\"", pairs: true) { state in
       try PeerNames.check(companion.name)
-      guard companion.name != name else {
+      guard !PeerNames.areSame(companion.name, name) else {
         throw PeerError(
           .unsupportedValue, "pair \"\(name)\"", peer: name,
           reason: "nothing is paired with itself",
           remedy: "name its companion")
       }
-      if let index = state.companions.firstIndex(where: { $0.name == companion.name }) {
+      let index = state.companions.firstIndex { PeerNames.areSame($0.name, companion.name) }
+      if let index {
         state.companions[index] = companion
       } else {
         state.companions.append(companion)
@@ -86,8 +89,10 @@ package struct Pairing: Sendable {
   package func unpair(_ name: String) throws -> Bool {
     let wasPaired = try change("unpair \"\(name)\" from \"\(self.name)\"") { state in
       guard state[name] != nil else { return false }
-      state.companions.removeAll { $0.name == name }
-      if state.activeName == name { state.activeName = state.companions.last?.name }
+      state.companions.removeAll { PeerNames.areSame($0.name, name) }
+      if PeerNames.areSame(state.activeName, name) {
+        state.activeName = state.companions.last?.name
+      }
       return true
     }
     guard wasPaired else { return false }
@@ -134,7 +139,9 @@ package struct Pairing: Sendable {
         let old = isFirst ? State(companions: [], activeName: nil) : try state(in: content)
         var state = old
         let result = try body(&state)
-        if state != old { content = state.propertyList }
+        // Compared as property lists, which differ if the bytes of a name do.
+        let new = state.propertyList
+        if new != old.propertyList { content = new }
         return result
       }
     }

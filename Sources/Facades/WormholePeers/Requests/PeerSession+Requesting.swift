@@ -108,7 +108,8 @@ extension PeerSession {
   /// - Parameters:
   ///   - value: The question.
   ///   - deadline: When to give up waiting for their answers; by default 10 seconds from now.
-  /// - Returns: the answer or the error of each peer, by its name.
+  /// - Returns: the answer or the error of each peer, by its name. All peers are asked, but of names
+  ///   that are equal as strings, "é" composed and decomposed, the dictionary holds one.
   /// - Throws: `PeerError` when the peers cannot be listed.
   public func broadcast(
     _ value: PropertyListValue, until deadline: ContinuousClock.Instant? = nil
@@ -116,7 +117,7 @@ extension PeerSession {
     let deadline = deadline ?? .now + Question.standardWait
     let peers = try await Blocking.run { [self] in try activePeers() }
     return await withTaskGroup { group in
-      for peer in peers where peer != name {
+      for peer in peers where !PeerNames.areSame(peer, name) {
         group.addTask { [self] in
           (peer, await ask(Question(value, to: peer, until: deadline)))
         }
