@@ -3,6 +3,7 @@ import Synchronization
 import Testing
 import Wormhole
 import WormholePropertyLists
+import WormholeSystem
 import WormholeTestSupport
 
 @testable import WormholePeers
@@ -149,3 +150,50 @@ extension PairingTests {
     #expect(try pairing.state().activeName?.utf8.elementsEqual(decomposed.utf8) == true)
   }
 }
+
+#if DEBUG
+  extension PairingTests {
+    @Test(
+      "whose end was interrupted is ended by the next call for it, also by a new pairing",
+      .onlyDirectories("calls of its file system fail"))
+    func interrupted() throws {
+      let phone = try PeerSession("phone", in: pairing.container)
+      func fill() throws {
+        try phone.enqueue(1, to: "watch")
+        try phone.setContext(2, for: "watch")
+      }
+      func isClean() throws -> Bool {
+        try phone.outstandingMessageTransfers(to: "watch").isEmpty
+          && phone.context(for: "watch") == nil
+      }
+      try pairing.pair(.init(name: "watch"))
+      try fill()
+      interruptUnpairing()
+      #expect(try !isClean() && pairing.state()["watch"] == nil)
+      #expect(try pairing.unpair("watch") && isClean() && !pairing.unpair("watch"))
+
+      try pairing.pair(.init(name: "watch"))
+      try fill()
+      interruptUnpairing()
+      try pairing.pair(.init(name: "watch"))
+      #expect(try isClean() && pairing.state().activeName == "watch")
+      // What waits from now on belongs to the new pairing.
+      try fill()
+      try pairing.pair(.init(name: "watch", isComplicationEnabled: false))
+      #expect(try !isClean())
+    }
+
+    /// Nothing can be opened any more once the companion is removed.
+    private func interruptUnpairing() {
+      let isRemoved = Atomic(false)
+      let failing = Faults.Plan { call, _ in
+        if call == .renameat2 { isRemoved.store(true, ordering: .relaxed) }
+        return [.openat, .openat2].contains(call) && isRemoved.load(ordering: .relaxed)
+          ? .fail(.inputOutput) : .proceed
+      }
+      #expect(throws: PeerError.self) {
+        try Faults.$plan.withValue(failing) { try pairing.unpair("watch") }
+      }
+    }
+  }
+#endif

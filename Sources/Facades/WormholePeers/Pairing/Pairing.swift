@@ -29,8 +29,14 @@ package struct Pairing: Sendable {
     package var companions: [Companion]
     /// The name of the active one; nil if there is none.
     package var activeName: String?
+    /// Former companions, as long as something from before may wait between them and this side.
+    var leaving: [String] = []
 
     package var active: Companion? { activeName.flatMap { self[$0] } }
+
+    fileprivate func isLeaving(_ name: String) -> Bool {
+      leaving.contains { PeerNames.areSame($0, name) }
+    }
 
     package subscript(_ name: String) -> Companion? {
       companions.first { PeerNames.areSame($0.name, name) }
@@ -55,7 +61,8 @@ package struct Pairing: Sendable {
   }
 
   /// Pairs a companion, or changes the properties of a paired one; it becomes the active one if
-  /// there was none. The first companion ever paired replaces the standard companion.
+  /// there was none. The first companion ever paired replaces the standard companion. What an
+  /// interrupted `unpair` has left is cancelled before.
   ///
   /// - Throws: `PeerError`: `unsupportedValue` for an invalid name, or its own; `timedOut`, its `holder` the
   /// process in the way; `damaged`, or a container error. Then nothing changes.
@@ -64,7 +71,14 @@ package struct Pairing: Sendable {
     let companion = Companion(
       name: companion.name, isAppInstalled: companion.isAppInstalled,
       isComplicationEnabled: companion.isComplicationEnabled)
-    try change("pair \"\(companion.name)\" with \"\(name)\"", pairs: true) { state in
+    let action = "pair \"\(companion.name)\" with \"\(name)\""
+    while try !add(companion, action) { try cancelAll(with: companion.name, action) }
+  }
+
+  /// - Returns: false while something from an earlier pairing with it may wait.
+  private func add(_ companion: Companion, _ action: String) throws -> Bool {
+    try change(action, pairs: true) { state in
+      guard !state.isLeaving(companion.name) else { return false }
       try PeerNames.check(companion.name)
       guard !PeerNames.areSame(companion.name, name) else {
         throw PeerError(
@@ -79,26 +93,35 @@ package struct Pairing: Sendable {
         state.companions.append(companion)
       }
       if state.active == nil { state.activeName = companion.name }
+      return true
     }
   }
 
   /// Ends the pairing with a companion, and returns whether it was paired. If it was the active
   /// one, the companion that was paired last becomes active. What waits between the two is
-  /// cancelled, so that a new pairing begins clean.
+  /// cancelled, so that a new pairing begins clean. If this call is interrupted, the next one, or
+  /// a new pairing, continues it.
   @discardableResult
   package func unpair(_ name: String) throws -> Bool {
-    let wasPaired = try change("unpair \"\(name)\" from \"\(self.name)\"") { state in
-      guard state[name] != nil else { return false }
+    let action = "unpair \"\(name)\" from \"\(self.name)\""
+    let wasPaired = try change(action) { state in
+      guard state[name] != nil else { return state.isLeaving(name) }
+      state.leaving.append(name)
       state.companions.removeAll { PeerNames.areSame($0.name, name) }
       if PeerNames.areSame(state.activeName, name) {
         state.activeName = state.companions.last?.name
       }
       return true
     }
-    guard wasPaired else { return false }
+    if wasPaired { try cancelAll(with: name, action) }
+    return wasPaired
+  }
+
+  /// Cancels what waits between this side and a former companion.
+  private func cancelAll(with name: String, _ action: String) throws {
     try PeerSession(self.name, in: container).takeBackAll(for: name)
     try PeerSession(name, in: container).takeBackAll(for: self.name)
-    return true
+    try change(action) { $0.leaving.removeAll { PeerNames.areSame($0, name) } }
   }
 
   /// Makes a paired companion the active one; returns whether it is paired.
@@ -163,7 +186,7 @@ package struct Pairing: Sendable {
 
 extension Pairing.State {
   /// `companions`, a list of dictionaries with `name`, `isAppInstalled` and `isComplicationEnabled`;
-  /// `active`, a name, if one is.
+  /// `active`, a name, if one is; `leaving`, a list of names, while there are any.
   var propertyList: PropertyListValue {
     var value: PropertyListValue = [
       "companions": .array(
@@ -176,6 +199,7 @@ extension Pairing.State {
         })
     ]
     if let activeName { value["active"] = .string(activeName) }
+    if !leaving.isEmpty { value["leaving"] = .array(leaving.map { .string($0) }) }
     return value
   }
 
@@ -188,6 +212,7 @@ extension Pairing.State {
         isComplicationEnabled: entry["isComplicationEnabled"]?.boolValue ?? true)
     }
     guard companions.count == list.count else { return nil }
+    leaving = value["leaving"]?.arrayValue?.compactMap(\.stringValue) ?? []
     activeName = value["active"]?.stringValue
     if active == nil { activeName = nil }
   }
