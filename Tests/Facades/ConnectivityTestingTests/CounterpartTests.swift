@@ -140,6 +140,32 @@ struct CounterpartTests {
     try await scene.end()
   }
 
+  @Test(
+    "dies or leaves although it is still arriving, as soon as it is reached",
+    arguments: [true, false])
+  func shortLife(dies: Bool) async throws {
+    let watch = scene.counterpart(.watch, script: [.dies])
+    // Its arrival waits for this one, and it is reachable meanwhile.
+    let receiver = try await PeerSession("watch", in: scene.container).receiveMessages()
+    let arrival = Task { try await watch.arrive(until: soon) }
+    try await phone.waitUntil(\.isReachable)
+    if dies {
+      #expect(await phone.ask() == .failed(.notReachable))
+    } else {
+      watch.leave()
+    }
+    #expect(!phone.isReachable)
+    receiver.close()
+    try await arrival.value
+    #expect(!watch.isPresent)
+    // Nothing of that stay is in the way of the next one.
+    watch.follow([.answer(["by": "again"])])
+    try await watch.arrive()
+    try await phone.waitUntil(\.isReachable)
+    #expect(await phone.ask() == .reply("again"))
+    try await scene.end()
+  }
+
   @Test("gets dictionaries, contexts and files, and hangs while its gate is closed")
   func transfers() async throws {
     let watch = try await watch([])

@@ -73,52 +73,50 @@ public final class Counterpart: Sendable {
   deinit { leave() }
 
   /// Whether it is present.
-  public var isPresent: Bool { state.withLock { $0.life != nil } }
+  public var isPresent: Bool { state.withLock { $0.life }?.peer.isActive ?? false }
 
   /// Replaces the steps that are left.
   public func follow(_ script: [Step]) { state.withLock { $0.script = script } }
 
   // MARK: Its life
 
-  /// Becomes reachable, and takes waiting deliveries. Does nothing if it is present.
+  /// Becomes reachable, and takes waiting deliveries. Does nothing if it is present or arriving.
   ///
   /// - Parameter deadline: when to stop waiting for another process of its name; by default 10 s.
   /// - Throws: `PeerError.Code.replaced` when another process is that side.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func arrive(until deadline: ContinuousClock.Instant? = nil) throws {
-    guard !isPresent else { return }
-    let peer = try PeerSession(name, in: container)
-    handleRequests(of: peer)
-    try peer.activate(until: deadline)
+    guard let peer = try begin() else { return }
     do {
+      try peer.activate(until: deadline)
       let messages = try peer.receiveMessages(until: deadline)
       let files = try peer.receiveFiles(until: deadline)
-      try begin(peer, messages, files: files)
+      try receive(messages, files, for: peer)
     } catch {
-      peer.close()
+      leave(only: peer)
       throw error
     }
   }
 
   /// Becomes reachable; see the form without `async`.
   public func arrive(until deadline: ContinuousClock.Instant? = nil) async throws {
-    guard !isPresent else { return }
-    let peer = try PeerSession(name, in: container)
-    handleRequests(of: peer)
-    try await peer.activate(until: deadline)
+    guard let peer = try begin() else { return }
     do {
+      try await peer.activate(until: deadline)
       let messages = try await peer.receiveMessages(until: deadline)
       let files = try await peer.receiveFiles(until: deadline)
-      try await Blocking.run { try self.begin(peer, messages, files: files) }
+      try await Blocking.run { try self.receive(messages, files, for: peer) }
     } catch {
-      peer.close()
+      leave(only: peer)
       throw error
     }
   }
 
   /// Leaves as a program that ends in order. Unacknowledged deliveries wait for its next arrival.
-  public func leave() {
-    end { life in
+  public func leave() { leave(only: nil) }
+
+  private func leave(only peer: PeerSession?) {
+    end(only: peer) { life in
       life.messages?.close()
       life.files?.close()
       life.peer.close()
@@ -135,26 +133,48 @@ public final class Counterpart: Sendable {
     }
   }
 
-  private func begin(
-    _ peer: PeerSession, _ messages: PeerReceiver<PeerMessage>, files: PeerReceiver<PeerFile>
+  /// Begins a stay, before it is reachable: its first message may end it.
+  ///
+  /// - Returns: its peer; nil if another stay has begun.
+  private func begin() throws -> PeerSession? {
+    let peer = try PeerSession(name, in: container)
+    handleRequests(of: peer)
+    return state.withLock { state in
+      guard state.life == nil else { return nil }
+      state.life = Life(peer: peer)
+      return peer
+    }
+  }
+
+  /// Takes deliveries from now on, unless the stay has ended.
+  private func receive(
+    _ messages: PeerReceiver<PeerMessage>, _ files: PeerReceiver<PeerFile>, for peer: PeerSession
   ) throws {
-    var life = Life(peer: peer, messages: messages, files: files)
-    life.context = try peer.observeContext(from: other, on: queue) { [weak self] context in
+    let context = try peer.observeContext(from: other, on: queue) { [weak self] context in
       guard case .success(let value) = context else { return }
       self?.arrivals.add(Received(.context, value))
     }
     let transfers = transfers
-    life.tasks = [
-      Self.take(messages, gate: transfers) { [weak self] message in
-        self?.arrivals.add(Received(.userInfo, message.value))
-      },
-      Self.take(files, gate: transfers) { [weak self] file in
-        let content = try Data(contentsOf: file.url)
-        self?.arrivals.add(
-          Received(.file, file.metadata ?? [:], file: (name: file.name, content: content)))
-      },
-    ]
-    state.withLock { $0.life = life }
+    let isStaying = state.withLock { state in
+      guard state.life?.peer === peer else { return false }
+      var life = Life(peer: peer, messages: messages, files: files, context: context)
+      life.tasks = [
+        Self.take(messages, gate: transfers) { [weak self] message in
+          self?.arrivals.add(Received(.userInfo, message.value))
+        },
+        Self.take(files, gate: transfers) { [weak self] file in
+          let content = try Data(contentsOf: file.url)
+          self?.arrivals.add(
+            Received(.file, file.metadata ?? [:], file: (name: file.name, content: content)))
+        },
+      ]
+      state.life = life
+      return true
+    }
+    guard !isStaying else { return }
+    context.cancel()
+    messages.close()
+    files.close()
   }
 
   private static func take<Delivered: PeerDelivery>(
@@ -183,8 +203,10 @@ public final class Counterpart: Sendable {
     }
   }
 
-  private func end(_ end: (Life) -> Void) {
-    let (life, ignored) = state.withLock { state in
+  /// - Parameter peer: the peer of the stay to end; nil for any.
+  private func end(only peer: PeerSession? = nil, _ end: (Life) -> Void) {
+    let (life, ignored) = state.withLock { state -> (Life?, [PeerRequest]) in
+      guard peer == nil || state.life?.peer === peer else { return (nil, []) }
       defer { (state.life, state.ignored) = (nil, []) }
       return (state.life, state.ignored)
     }
