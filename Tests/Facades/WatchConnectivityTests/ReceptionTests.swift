@@ -23,7 +23,7 @@ struct ReceptionTests {
     let delivered = Mutex<[PropertyListValue]>([])
     let reception = try await Reception<PeerMessage>(
       session,
-      {
+      { _ in
         let (number, _) = openings.add(1, ordering: .relaxed)
         guard ![1, 2].contains(number) else {
           throw PeerError(.inputOutput, "receive", reason: "the disk does not answer")

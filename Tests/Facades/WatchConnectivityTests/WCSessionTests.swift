@@ -165,6 +165,27 @@ struct WCSessionTests {
     #expect(try third.await("activated") == "activated")
   }
 
+  // The side was shown as reachable for ten seconds meanwhile.
+  @Test("waits as long for a process that has only a part of its side, which it names")
+  func partlyTaken() async throws {
+    let scene = try SessionScene()
+    let receiver = try await PeerSession("phone", in: scene.container).receiveFiles()
+    let session = try WCSession.making(
+      .phone, in: scene.container, watchName: "watch", replyTimeout: .seconds(60))
+    let delegate = Delegate()
+    session.delegate = delegate
+    let start = ContinuousClock.now
+    session.activate()
+    try await eventuallyAsync("it is refused") { delegate.result.withLock { $0 } != nil }
+    #expect(ContinuousClock.now - start < .seconds(8))
+    let error = delegate.result.withLock { $0?.1 as? WCError }
+    #expect(error?.code == .sessionNotActivated)
+    let reason = error?.userInfo[NSLocalizedFailureReasonErrorKey] as? String
+    #expect(reason?.contains("\(Program.processID)") == true, "\(reason ?? "none")")
+    receiver.close()
+    await session.endForGood()
+  }
+
   @Test(
     "carries the tutorial's cinema: three kinds of delivery, replies, data, files with metadata")
   func cinema() throws {

@@ -10,6 +10,7 @@ import WormholeSystem
 /// is left taken and unacknowledged: the next reception gets it again, in its place.
 final class Reception<Delivered: PeerDelivery>: Sendable {
   typealias Receiver = PeerReceiver<Delivered>
+  typealias Opening = @Sendable (_ deadline: ContinuousClock.Instant?) async throws -> Receiver
 
   private struct State {
     var receiver: Receiver
@@ -27,20 +28,22 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
 
   private let state: Mutex<State>
   private let session: WCSession
-  private let open: @Sendable () async throws -> Receiver
+  private let open: Opening
   private let deliver: @Sendable (SessionLink, Delivered) -> HandOver
 
   /// - Parameters:
+  ///   - deadline: when to stop waiting for another receiver, now.
   ///   - open: becomes the receiver.
   ///   - deliver: hands a delivery over, on the session's queue.
   init(
-    _ session: WCSession, _ open: @escaping @Sendable () async throws -> Receiver,
+    _ session: WCSession, until deadline: ContinuousClock.Instant? = nil,
+    _ open: @escaping Opening,
     deliver: @escaping @Sendable (SessionLink, Delivered) -> HandOver
   ) async throws {
     self.session = session
     self.open = open
     self.deliver = deliver
-    state = Mutex(State(receiver: try await open()))
+    state = Mutex(State(receiver: try await open(deadline)))
   }
 
   /// Begins to hand over; a link that has stopped being the receiver is lost.
@@ -89,7 +92,7 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
       last.close()
       do {
         try await Task.sleep(for: pause)
-        let receiver = try await open()
+        let receiver = try await open(nil)
         let hasEnded = state.withLock {
           $0.receiver = receiver
           $0.hasForeign = false

@@ -34,15 +34,19 @@ final class SessionLink: Sendable {
   }
 
   /// Becomes the receiver of the transfers to this side, without handing any over yet.
-  init(_ session: WCSession, _ place: SessionPlace) async throws {
+  init(
+    _ session: WCSession, _ place: SessionPlace, until deadline: ContinuousClock.Instant? = nil
+  ) async throws {
     self.session = session
     self.place = place
     counterpart = try await Blocking.run { try PairingView(place).counterpart }
     messages = try await Reception(
-      session, { try await place.peer.receiveMessages() }, deliver: { $0.deliver($1) })
+      session, until: deadline, { try await place.peer.receiveMessages(until: $0) },
+      deliver: { $0.deliver($1) })
     do {
       files = try await Reception(
-        session, { try await place.peer.receiveFiles() }, deliver: { $0.deliver($1) })
+        session, until: deadline, { try await place.peer.receiveFiles(until: $0) },
+        deliver: { $0.deliver($1) })
     } catch {
       messages.end()
       throw error

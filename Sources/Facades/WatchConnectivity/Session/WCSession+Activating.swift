@@ -43,14 +43,16 @@ extension WCSession {
   }
 
   private func open(_ place: SessionPlace) async {
+    // Of all three roles: another process may have only one of them.
+    let deadline = ContinuousClock.now + SessionPlace.patience
     do {
-      try await place.peer.activate(until: .now + SessionPlace.patience)
+      try await place.peer.activate(until: deadline)
       try await Blocking.run {
         // No link is current, so no delegate has a file.
         try Inbox(place).clear()
         if place.role == .phone { try WatchDirectory.sweep(place) }
       }
-      let link = try await SessionLink(self, place)
+      let link = try await SessionLink(self, place, until: deadline)
       queue.async { self.begin(link) }
     } catch {
       let error = WCError(error, of: .activation)
