@@ -8,7 +8,8 @@ public import WatchConnectivity
 /// sending?.cancel()
 /// ```
 public protocol Cancellable: Sendable {
-  /// Cancels the operation, unless the counterpart has it already.
+  /// Cancels the operation, unless the counterpart has it already. Its completion is called, with
+  /// `CancellationError`, before this returns.
   func cancel()
 }
 

@@ -54,9 +54,11 @@ extension Communicator {
   ///
   /// - Parameters:
   ///   - guaranteedMessage: The message; at most 65,536 bytes of property list.
-  ///   - completion: Called once, on the session's queue, when the counterpart has handled the
-  ///     message, or when the message was cancelled or failed. If the counterpart is
-  ///     `.notReachable`, it is called before this method returns. It ends with this process:
+  ///   - completion: Called once, when the counterpart's process has received the message, or when
+  ///     the message was cancelled or failed. Its observers are called after that, and a value that
+  ///     they have not handled is lost with their process. The completion is called on the session's
+  ///     queue; for a cancelled message in `cancel()`; and if the message ends at once, or the
+  ///     counterpart is `.notReachable`, before this method returns. It ends with this process:
   ///     `FinishedTransfer.observe` reports the outcome of messages from an earlier process.
   /// - Returns: A handle to cancel the message; nil if it was not queued, as reported to
   ///   `completion`.

@@ -27,7 +27,8 @@ public struct FinishedTransfer: Sendable {
   public let kind: Kind
   /// The identifier of the message or blob; empty for complication info.
   public let identifier: String
-  /// Success if the counterpart has handled the transfer, otherwise the reason why it never will.
+  /// Success if the counterpart's process has received the transfer, otherwise the reason why it
+  /// never will.
   public let result: Result<Void, any Error>
   let payload: SharedContent
 
