@@ -57,6 +57,24 @@ extension CommandEnvironment {
     }
   }
 
+  /// The time that a reader of standard output has at least, also if the deadline comes earlier: a
+  /// program that has just been started may take as long to begin.
+  private static let readerTime: Duration = .seconds(3)
+
+  /// Writes to standard output. A signal and the deadline end the wait for a reader that takes nothing.
+  func print(
+    _ bytes: [UInt8], _ interruption: Interruption, until deadline: ContinuousClock.Instant
+  ) throws {
+    let end = max(deadline, .now + Self.readerTime)
+    do {
+      let written: Void? = try interruption.wait(until: end, forOutput: { try print(bytes) })
+      if written == nil { throw interruption.endStatus }
+    } catch let status as ExitStatus where status == .deadline {
+      throw CommandError(
+        cannot: "write to standard output", because: "its reader took too long", status: status)
+    }
+  }
+
   func print(_ text: String) throws { try print(Array(text.utf8)) }
 
   func print(line: String) throws { try print(line + "\n") }

@@ -70,6 +70,8 @@ struct DeliveryHandler {
   /// The name at which it was received.
   let receiver: String
   let interruption: Interruption
+  /// The end of the time in which a delivery is printed.
+  let deadline: ContinuousClock.Instant
   let environment: CommandEnvironment
 
   /// Handles a delivery, and acknowledges it.
@@ -103,7 +105,11 @@ struct DeliveryHandler {
         environment.report("\(delivery.title) was delivered before, and perhaps handled")
       }
       // A delivery that cannot be written is delivered again.
-      try environment.print(bytes)
+      do {
+        try environment.print(bytes, interruption, until: deadline)
+      } catch let error as CommandError {
+        throw error.adding("\(delivery.title) is delivered again to the next receiver")
+      }
       try acknowledge(delivery)
       return .done
     }

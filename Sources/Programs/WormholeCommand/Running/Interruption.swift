@@ -48,6 +48,19 @@ final class Interruption {
     }
   }
 
+  /// Waits for a call that writes to standard output, and so notices itself when no process reads it.
+  /// Nil when this process gets a signal to end first.
+  ///
+  /// - Throws: `ExitStatus.deadline` when the deadline has passed.
+  func wait(
+    until deadline: ContinuousClock.Instant, forOutput call: @escaping @Sendable () throws -> Void
+  ) throws -> Void? {
+    try wait(until: deadline, endsWithReader: false) { outcome in
+      try startThread(name: "wormhole.print") { outcome.put(Swift.Result { try call() }) }
+      return nil
+    }
+  }
+
   /// Waits for a call that may take long; it is cancelled when this process gets a signal to end.
   func wait<Result: Sendable>(
     for call: @escaping @Sendable () async throws -> Result
@@ -65,15 +78,18 @@ final class Interruption {
   }
 
   private func wait<Result: Sendable>(
+    until deadline: ContinuousClock.Instant? = nil, endsWithReader: Bool? = nil,
     _ begin: (OneResult<Swift.Result<Result, any Error>>) throws -> (() -> Void)?
   ) throws -> Result? {
     guard !isRequested else { return nil }
+    let endsWithReader = endsWithReader ?? self.endsWithReader
     let outcome = try OneResult<Swift.Result<Result, any Error>>()
     let cancel = try begin(outcome)
     while true {
-      let descriptors = [outcome.descriptor, signals.descriptor]
-      let ready = try waitReadable(
-        endsWithReader ? descriptors + [1] : descriptors, until: .now + Self.interval)
+      // For the number -1 poll(2) does not wait.
+      let descriptors = [outcome.descriptor, signals.descriptor, endsWithReader ? 1 : -1]
+      let next = ContinuousClock.now + Self.interval
+      let ready = try waitReadable(descriptors, until: deadline.map { min($0, next) } ?? next)
       if ready[0], let result = outcome.look() { return try result.get() }
       if endsWithReader, ready[2] {
         cancel?()
@@ -83,6 +99,10 @@ final class Interruption {
       if isRequested {
         cancel?()
         return nil
+      }
+      if let deadline, .now >= deadline {
+        cancel?()
+        throw ExitStatus.deadline
       }
       try check()
     }

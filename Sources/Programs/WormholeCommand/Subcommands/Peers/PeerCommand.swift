@@ -138,9 +138,11 @@ private func watchPeers(_ arguments: ParsedArguments, _ environment: CommandEnvi
   if !opened.isNew { environment.reportListening(endsWithReader: false) }
   try arguments.handleEach(of: backlog.next, until: deadline, interruption) { peer in
     let reachability = peer.reachability
-    try environment.print(
-      arguments, json: peer.propertyList,
-      text: "\(peer.name): \(reachability.word), \(reachability.reason)".onOneLine)
+    let line =
+      try arguments.has("json")
+      ? JSONWriter.string(peer.propertyList)
+      : "\(peer.name): \(reachability.word), \(reachability.reason)".onOneLine
+    try environment.print(Array("\(line)\n".utf8), interruption, until: deadline)
     return .done
   }
 }

@@ -65,7 +65,8 @@ extension CommandDescription {
       try arguments.handleEach(of: receiver.next, until: deadline, interruption) { file in
         hasReceived = true
         let path = try directory.put(file)
-        try environment.print(json: file.propertyList(path: path))
+        let line = try JSONWriter.string(file.propertyList(path: path)) + "\n"
+        try environment.print(Array(line.utf8), interruption, until: deadline)
         try file.acknowledge()
         return .done
       }

@@ -130,8 +130,9 @@ extension CommandDescription {
 
       Only one process receives for a name: this one waits up to 10 seconds for another one to end, and \
       replaces one that is stopped. It prints 'listening' on standard error once it receives. A name to \
-      which nothing was ever sent is removed again at the end. SIGINT, \
-      SIGTERM and SIGHUP are passed on to the command; after its end they end receiving.
+      which nothing was ever sent is removed again at the end. A reader of the output that takes nothing is \
+      waited for as long as --timeout says, but at least three seconds; then the message is delivered \
+      again. SIGINT, SIGTERM and SIGHUP are passed on to the command; after its end they end receiving.
       """,
     arguments: [
       .ownName, .count, .timeout, .readyDescriptor,
@@ -154,7 +155,8 @@ extension CommandDescription {
       defer { receiver.close() }
       environment.reportListening(endsWithReader: false)
       let handler = DeliveryHandler(
-        arguments: arguments, receiver: name, interruption: interruption, environment: environment)
+        arguments: arguments, receiver: name, interruption: interruption, deadline: deadline,
+        environment: environment)
       try arguments.handleEach(of: receiver.next, until: deadline, interruption) { message in
         hasReceived = true
         return try handler.handle(message)

@@ -42,7 +42,9 @@ extension CommandDescription {
 
       Any number of processes may take at the same time. If there is no entry, the command waits for \
       one, and prints 'listening' on standard error when it begins to. With --timeout 0 it ends at once. \
-      A queue that was never used is not made by that: the command joins it with its first entry. \
+      A queue that was never used is not made by that: the command joins it with its first entry. A reader \
+      of the output that takes nothing is waited for as long as --timeout says, but at least three \
+      seconds; then the entry is delivered again. \
       SIGINT, SIGTERM and SIGHUP are passed on to the command; after its end they end taking.
       """,
     arguments: [
@@ -84,7 +86,8 @@ extension CommandDescription {
     }
     defer { worker.close() }
     let handler = DeliveryHandler(
-      arguments: arguments, receiver: name, interruption: interruption, environment: environment)
+      arguments: arguments, receiver: name, interruption: interruption, deadline: deadline,
+      environment: environment)
     try arguments.handleEach(
       of: { limit in
         if let entry = try worker.next(until: .now) { return entry }
