@@ -100,7 +100,7 @@ struct DeliveryHandler {
       // Another form, or a command, can take it.
       return try refuse(delivery, "\(error)", because: error.reason, isKept: true)
     }
-    guard let command = arguments.tail.map(ExternalCommand.init) else {
+    guard let command = try arguments.command() else {
       if delivery.isRedelivery, !hasEnvelope {
         environment.report("\(delivery.title) was delivered before, and perhaps handled")
       }

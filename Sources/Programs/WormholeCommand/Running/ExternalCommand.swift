@@ -5,6 +5,8 @@ import WormholeSystem
 /// The command line of another program, given after `--`.
 struct ExternalCommand: Sendable {
   let words: [String]
+  /// The variables with which the program finds the container of its starter; none without one.
+  var container: [String: String] = [:]
 
   /// Starts the program.
   ///
@@ -16,7 +18,8 @@ struct ExternalCommand: Sendable {
     variables: [String: String], input: Int32 = 0, output: Int32 = 1,
     inheriting inherited: Int32? = nil, endsWithParent: Bool = true, hasOwnGroup: Bool = false
   ) throws(Errno) -> ChildProcess {
-    try ChildProcess(
+    let variables = container.merging(variables) { $1 }
+    return try ChildProcess(
       words[0], Array(words.dropFirst()), environment: Self.environment(with: variables),
       input: input, output: output, inheriting: inherited, endsWithParent: endsWithParent,
       hasOwnGroup: hasOwnGroup)

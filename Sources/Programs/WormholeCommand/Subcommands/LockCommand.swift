@@ -135,7 +135,7 @@ private func runAlone(
   }
   guard let entered else { throw interruption.endStatus }
   try environment.run(
-    ExternalCommand(words: arguments.tail ?? []), as: entered, isAlone: true, interruption)
+    arguments.requiredCommand(), as: entered, isAlone: true, interruption)
 }
 
 struct LockedRun {

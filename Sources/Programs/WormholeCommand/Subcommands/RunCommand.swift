@@ -46,7 +46,7 @@ extension CommandDescription {
       .readyDescriptor, .command(help: "The command to run."),
     ]
   ) { arguments, environment in
-    let command = ExternalCommand(words: arguments.tail ?? [])
+    let command = try arguments.requiredCommand()
     let presence = try arguments.container.open().presence(arguments.text("as") ?? command.name)
     let interruption = try Interruption(quits: true)
     let isAlone = arguments.has("alone")
@@ -63,12 +63,11 @@ extension CommandDescription {
     guard let registration = entered else { throw interruption.endStatus }
     defer { registration.close() }
     let role = isAlone ? try RoleWatch(registration) : nil
-    let variables = try arguments.container.variables(to: "run")
     let policy = RestartPolicy(
       occasion: arguments.choice("restart"), retries: arguments.unsigned("retries") ?? 0,
       backoff: arguments.duration("backoff") ?? .zero)
     try environment.withoutTimeLimit {
-      try supervise(command, policy, variables, under: role, interruption, environment)
+      try supervise(command, policy, under: role, interruption, environment)
     }.end()
   }
   .refusing { arguments in
@@ -80,16 +79,15 @@ extension CommandDescription {
 /// Runs a command, again and again; without a role others may run beside it. Returns the last
 /// status.
 private func supervise(
-  _ command: ExternalCommand, _ policy: RestartPolicy, _ variables: [String: String],
-  under role: RoleWatch?, _ interruption: Interruption, _ environment: CommandEnvironment
+  _ command: ExternalCommand, _ policy: RestartPolicy, under role: RoleWatch?,
+  _ interruption: Interruption, _ environment: CommandEnvironment
 ) throws -> ExitStatus {
   var policy = policy
   var isFirst = true
   while true {
     let start = ContinuousClock.now
-    let count = ["WORMHOLE_RESTARTS": "\(policy.restarts)"]
     let termination = try command.run(
-      variables: variables.merging(count) { $1 }, under: role, interruption
+      variables: ["WORMHOLE_RESTARTS": "\(policy.restarts)"], under: role, interruption
     ) { if isFirst { environment.reportReady() } }
     isFirst = false
     let failure = command.failure(termination)

@@ -140,6 +140,20 @@ extension ParsedArguments {
       : outputFormat.bytes(value, of: object, isPretty: has("pretty"))
   }
 
+  /// The command after `--`, in whose environment the container is that of this line; nil without one.
+  func command() throws -> ExternalCommand? {
+    try tail.map { words in
+      ExternalCommand(words: words, container: try selectedContainer?.variables(to: "run") ?? [:])
+    }
+  }
+
+  func requiredCommand() throws -> ExternalCommand {
+    guard let command = try command() else {
+      preconditionFailure("'\(commandPath)' does not require a command")
+    }
+    return command
+  }
+
   /// Prints a delivery, or runs the command of the line with it on standard input, which may go on
   /// past the deadline. Returns its status; `.no` for a value that this format lacks, which is
   /// reported.
@@ -154,7 +168,7 @@ extension ParsedArguments {
       environment.report(error)
       return .no
     }
-    guard let command = tail.map(ExternalCommand.init) else {
+    guard let command = try command() else {
       try environment.print(bytes)
       return .done
     }

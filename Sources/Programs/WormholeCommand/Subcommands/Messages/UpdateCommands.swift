@@ -40,7 +40,7 @@ extension CommandDescription {
     let standard = try arguments.text("default").map {
       try JSONInput.read(Array($0.utf8), source: "the value of --default", nulls: arguments.nulls)
     }
-    let change = MessageChange(arguments, environment)
+    let change = try MessageChange(arguments, environment)
     let first = names.count == 1 ? FirstLook.value(names[0]) : nil
     let (container, deadline) = (try arguments.container.open(first), arguments.deadline())
     let term = arguments.duration("term") ?? LeaseDeclaration.whileRunning
@@ -106,8 +106,8 @@ private final class MessageChange: Sendable {
   private let environment: CommandEnvironment
   private let attempts = Atomic(0)
 
-  init(_ arguments: ParsedArguments, _ environment: CommandEnvironment) {
-    command = ExternalCommand(words: arguments.tail ?? [])
+  init(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws {
+    command = try arguments.requiredCommand()
     let names = arguments.texts("identifier")
     title = names.map(\.quoted).joined(separator: ", ")
     name = names.count == 1 ? names[0] : nil

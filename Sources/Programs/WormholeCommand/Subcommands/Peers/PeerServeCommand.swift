@@ -41,7 +41,7 @@ extension CommandDescription {
     isServing.store(true, ordering: .relaxed)
     environment.reportListening(endsWithReader: false)
     let server = PeerServer(
-      name: name, command: ExternalCommand(words: arguments.tail ?? []),
+      name: name, command: try arguments.requiredCommand(),
       interruption: interruption, environment: environment)
     try arguments.handleEach(of: backlog.next, until: deadline, interruption) { request in
       guard let request else {

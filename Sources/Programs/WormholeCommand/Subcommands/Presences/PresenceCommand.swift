@@ -112,7 +112,7 @@ extension CommandDescription {
     ]
   ) { arguments, environment in
     let name = arguments.requiredText("name")
-    let command = ExternalCommand(words: arguments.tail ?? [])
+    let command = try arguments.requiredCommand()
     let content = try arguments.text("content").map {
       try JSONInput.read(Array($0.utf8), source: "the content")
     }
