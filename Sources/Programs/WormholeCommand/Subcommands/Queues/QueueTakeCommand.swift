@@ -77,8 +77,7 @@ extension CommandDescription {
       guard try queue.awaitFirstUse(until: deadline, willWait: { reportWaiting(deadline) }) else {
         throw ExitStatus.deadline
       }
-      let worker = try queue.work(
-        until: min(deadline, .now + .seconds(10)), maximumDeliveries: arguments.maximumDeliveries)
+      let worker = try arguments.join(queue, until: deadline, environment)
       return (worker, try worker.next(until: .now))
     }
     guard let (worker, first) = found else {
@@ -111,6 +110,39 @@ extension CommandDescription {
 }
 
 /// Each is a process; more is a slip of the hand.
+extension ParsedArguments {
+  /// The time after which the same process in the way is reported.
+  private static let joiningTime: Duration = .seconds(5)
+
+  /// Joins the queue, in which only one process at a time does, and none beside a consumer that has the
+  /// queue alone.
+  fileprivate func join(
+    _ queue: Queue, until deadline: ContinuousClock.Instant, _ environment: CommandEnvironment
+  ) throws -> Queue.Consumer {
+    var last: Int32?
+    var hasReported = false
+    while true {
+      do {
+        return try queue.work(
+          until: min(deadline, .now + Self.joiningTime), maximumDeliveries: maximumDeliveries)
+      } catch let error as AppGroupError where error.code == .timedOut {
+        let holder = error.holder.map { "\($0)," } ?? "another process"
+        let reason = "\(holder) has it alone, or is about to join it"
+        guard deadline > .now else {
+          throw CommandError(
+            cannot: "take from \(queue.name.quoted)", because: reason, status: .deadline)
+        }
+        // Many that join at once are in the way of each other, but each only for a moment.
+        if let last, last == error.holder?.processID, !hasReported {
+          environment.report("waiting to take from \(queue.name.quoted): \(reason)")
+          hasReported = true
+        }
+        last = error.holder?.processID
+      }
+    }
+  }
+}
+
 private let mostJobs = 1_000
 
 /// Runs this program's command line so many times at once, each as a process that takes alone;
