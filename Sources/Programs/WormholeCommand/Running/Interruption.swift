@@ -6,9 +6,10 @@ import WormholeSystem
 ///
 /// At most one exists at a time, and the main thread uses it.
 final class Interruption {
-  /// Whether a signal has asked this process to end.
-  var isRequested: Bool { last != nil }
+  /// Whether a signal, or the starter of this process, has asked it to end.
+  var isRequested: Bool { last != nil || isReleased }
   private var last: Signal?
+  private var isReleased = false
   fileprivate let signals: SignalReception
   /// Called when the process continues after a stop, and once a minute.
   private let check: () throws -> Void
@@ -18,6 +19,8 @@ final class Interruption {
 
   /// Whether a wait ends when no process reads standard output any more.
   private let endsWithReader: Bool
+  /// Whether a wait ends once standard input is readable.
+  private let endsWithInput: Bool
 
   /// The time between two checks when nothing happens: not every loss is announced by a signal.
   fileprivate static let interval: Duration = .seconds(60)
@@ -26,13 +29,16 @@ final class Interruption {
   ///   - quits: whether SIGQUIT is received, too; otherwise it ends the program at once.
   ///   - endsWithReader: whether a wait throws `ExitStatus.brokenPipe` when no process reads
   ///     standard output any more.
+  ///   - endsWithInput: whether a wait ends once standard input is readable. So the starter of several
+  ///     copies asks them to end; a signal would be passed on to the commands that they run.
   ///   - check: throws when this process lost something while it was stopped; the wait that is
   ///     under way throws the same.
   init(
-    quits: Bool = false, endsWithReader: Bool = false,
+    quits: Bool = false, endsWithReader: Bool = false, endsWithInput: Bool = false,
     whenContinued check: @escaping () throws -> Void = {}
   ) throws {
     self.endsWithReader = endsWithReader && Program.outputIsPipe
+    self.endsWithInput = endsWithInput
     signals = try reporting(
       cannot: "receive signals",
       SignalReception(of: [.hangUp, .interrupt, .terminate, .continue] + (quits ? [.quit] : [])))
@@ -81,13 +87,17 @@ final class Interruption {
     until deadline: ContinuousClock.Instant? = nil, endsWithReader: Bool? = nil,
     _ begin: (OneResult<Swift.Result<Result, any Error>>) throws -> (() -> Void)?
   ) throws -> Result? {
+    // Here, because a call that returns at once leaves no time to notice it below.
+    if endsWithInput, try waitReadable([0], until: .now)[0] { isReleased = true }
     guard !isRequested else { return nil }
     let endsWithReader = endsWithReader ?? self.endsWithReader
     let outcome = try OneResult<Swift.Result<Result, any Error>>()
     let cancel = try begin(outcome)
     while true {
       // For the number -1 poll(2) does not wait.
-      let descriptors = [outcome.descriptor, signals.descriptor, endsWithReader ? 1 : -1]
+      let descriptors = [
+        outcome.descriptor, signals.descriptor, endsWithReader ? 1 : -1, endsWithInput ? 0 : -1,
+      ]
       let next = ContinuousClock.now + Self.interval
       let ready = try waitReadable(descriptors, until: deadline.map { min($0, next) } ?? next)
       if ready[0], let result = outcome.look() { return try result.get() }
@@ -96,6 +106,7 @@ final class Interruption {
         throw ExitStatus.brokenPipe
       }
       _ = try takeSignals()
+      if ready[3] { isReleased = true }
       if isRequested {
         cancel?()
         return nil
@@ -141,33 +152,37 @@ final class RunningCopy {
 
 extension Interruption {
   /// Waits for the end of several programs, and passes on to each the signals that would end this
-  /// process. When one is killed, the others are asked to end: their starter then starts all of them
-  /// again. Returns how the last one ended that did not end with status 0.
-  func wait(forEndOf copies: [RunningCopy]) throws(Errno) -> Termination {
+  /// process. Returns how the first one ended that failed; without one, whether the time of one had passed.
+  ///
+  /// - Parameter whenOneFails: asks the others to end, so that fewer than were asked for never go on
+  ///   for long: the starter of this process then starts all of them again.
+  func wait(
+    forEndOf copies: [RunningCopy], whenOneFails: (Termination) -> Void
+  ) throws(Errno) -> Termination {
     var running = copies
     var result = Termination.exited(0)
-    var hasLost = false
+    var hasFailed = false
     while !running.isEmpty {
       let ready = try waitReadable(
         running.map { $0.process.descriptor } + [signals.descriptor], until: .now + Self.interval)
+      // First, because a signal of the terminal ends the copies, too.
+      for received in try takeSignals() {
+        for copy in running { try copy.process.pass(received) }
+      }
       var rest: [RunningCopy] = []
       for (copy, isReady) in zip(running, ready) {
         guard isReady, let termination = try copy.process.wait(until: .now) else {
           rest.append(copy)
           continue
         }
-        guard termination != .exited(0), !hasLost else { continue }
+        guard termination != .exited(0), !hasFailed else { continue }
         result = termination
-        guard case .killed = termination else { continue }
-        hasLost = true
-        for other in running where other !== copy {
-          _ = try tolerating([.noSuchProcess], other.process.askToEnd())
-        }
+        // One that has nothing to do any more leaves the rest to the others.
+        guard termination != .exited(ExitStatus.deadline.rawValue) else { continue }
+        hasFailed = true
+        whenOneFails(termination)
       }
       running = rest
-      for received in try takeSignals() {
-        for copy in running { try copy.process.pass(received) }
-      }
     }
     return result
   }

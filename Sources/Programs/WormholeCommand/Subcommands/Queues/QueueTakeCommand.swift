@@ -24,10 +24,10 @@ extension CommandDescription {
       With --limit COMMAND gets SIGTERM when it has run that long, and SIGKILL ten seconds later; that is \
       a failure with status 124.
 
-      With --jobs so many processes take, each of which runs one COMMAND at a time; the exit status is \
-      that of the last one that failed. 'listening' is printed once, when all of them wait. They end \
-      together with this process, and an entry that one of them was handling is delivered again. When one \
-      of them is killed, the others end after the commands that they run, and the exit status tells it.
+      With --jobs so many processes take, each of which runs one COMMAND at a time. 'listening' is \
+      printed once, when all of them wait. They end together with this process, and an entry that one of \
+      them was handling is delivered again. When one of them fails or is killed, the others end after the \
+      commands that they run, and the exit status is that of the first one.
 
       The command's environment has WORMHOLE_IDENTIFIER (the queue's name), WORMHOLE_ENTRY (the id), \
       WORMHOLE_SENDER, WORMHOLE_TIME (of sending), WORMHOLE_REDELIVERY (1 for an entry that was \
@@ -66,7 +66,8 @@ extension CommandDescription {
     let deadline = arguments.deadline()
     let name = arguments.requiredText("name")
     let queue = try arguments.container.open(.queue(name)).queue(name)
-    let interruption = try Interruption(endsWithReader: arguments.tail == nil)
+    let interruption = try Interruption(
+      endsWithReader: arguments.tail == nil, endsWithInput: isCopy)
     let isWaiting = Atomic(false)
     let reportWaiting: @Sendable (ContinuousClock.Instant) -> Void = { limit in
       if limit > .now, !isWaiting.exchange(true, ordering: .relaxed) {
@@ -109,7 +110,6 @@ extension CommandDescription {
   }
 }
 
-/// Each is a process; more is a slip of the hand.
 extension ParsedArguments {
   /// The time after which the same process in the way is reported.
   private static let joiningTime: Duration = .seconds(5)
@@ -143,10 +143,11 @@ extension ParsedArguments {
   }
 }
 
+/// Each is a process; more is a slip of the hand.
 private let mostJobs = 1_000
 
 /// Runs this program's command line so many times at once, each as a process that takes alone;
-/// returns the status of the last one that failed.
+/// returns the status of the first one that failed.
 private func runCopies(_ count: Int, _ environment: CommandEnvironment) throws -> ExitStatus {
   let interruption = try Interruption()
   let program = try reporting(cannot: "find this program", Program.executablePath())
@@ -163,13 +164,23 @@ private func runCopies(_ count: Int, _ environment: CommandEnvironment) throws -
   let command = ExternalCommand(words: [program] + copy)
   do {
     let pipe = try makePipe()
+    // The standard input of each, which ends taking once it is readable.
+    let end = try OneResult<Bool>()
     let copies = try (0..<count).map { _ throws(Errno) in
       RunningCopy(
-        try command.start(variables: [CommandVariable.copy: "1"], inheriting: pipe.write.rawValue))
+        try command.start(
+          variables: [CommandVariable.copy: "1"], input: end.descriptor,
+          inheriting: pipe.write.rawValue))
     }
     let source = pipe.takeRead()
     try startThread(name: "wormhole.ready") { reportListening(of: count, source, environment) }
-    return ExitStatus(try interruption.wait(forEndOf: copies))
+    let ended = try interruption.wait(forEndOf: copies) { termination in
+      end.put(true)
+      guard !interruption.isRequested else { return }
+      let ending = "one of \(count) processes ended with status \(ExitStatus(termination).rawValue)"
+      environment.report("\(ending); the others end after the commands that they run")
+    }
+    return ExitStatus(ended)
   } catch {
     throw command.error(error)
   }
