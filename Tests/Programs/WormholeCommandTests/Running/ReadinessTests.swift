@@ -72,6 +72,10 @@ struct ReadinessTests {
       let words = line.split(separator: " ").map(String.init)
       #expect(words.first == "ExecStart=/usr/bin/wormholectl")
       #expect(Invocations().refusal(Array(words.dropFirst())) == nil, "\(line)")
+      // A program that passes SIGTERM on ends with its command's status, although it was asked to end.
+      if ["receive", "run"].contains(where: words.contains) {
+        #expect(text.contains("\nSuccessExitStatus=143\n"), "\(name)")
+      }
       // A unit that counts as started when it is ready calls a command that says so.
       guard text.contains("Type=notify") else { continue }
       guard case .run(let command, _) = try Invocations().parse(Array(words.dropFirst())) else {
