@@ -22,6 +22,17 @@ struct EndingTests {
         """, "\(outcome)")
   }
 
+  @Test("Entries whose number cannot be printed are cancelled all the same, and the error says so")
+  func purged() throws {
+    let outcome = try Session().shell(
+      """
+      for value in 1 2; do wormhole queue put jobs $value >"$T/null"; done
+      wormhole queue purge jobs --yes >/dev/full 2>said; echo $?; wormhole queue list jobs; echo $?
+      grep -c 'cannot write to standard output: .*; 2 entries were cancelled' said
+      """)
+    #expect(outcome.output == "74\n1\n1\n", "\(outcome)")
+  }
+
   @Test("An entry that has no form in the wanted output is kept for another")
   func unprintable() throws {
     let outcome = try Session().shell(

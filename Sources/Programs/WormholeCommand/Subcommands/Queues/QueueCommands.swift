@@ -116,7 +116,8 @@ extension CommandDescription {
     let deadline = arguments.isGiven("timeout") ? arguments.deadline() : nil
     let waiting = try queue.cancelAll(until: deadline)
     let abandoned = try queue.endAbandoned(reason: "'queue purge' has cancelled it")
-    try environment.print(line: "\(waiting + abandoned)")
+    let count = waiting + abandoned
+    try environment.print(line: "\(count)", after: "\(count) entries were cancelled")
   }
 
   static let queueRetry = CommandDescription(
@@ -132,7 +133,7 @@ extension CommandDescription {
     let queue = try arguments.existingQueue()
     try arguments.forEachFailure(to: "retry", in: queue, environment) { queue, id in
       guard let new = try queue.retry(id) else { return "no such failure is kept" }
-      try environment.print(line: new.description)
+      try environment.print(line: new.description, after: "the entry \(new) was sent again")
       return nil
     }
   }
