@@ -18,6 +18,9 @@ extension CommandDescription {
       is present in the container, the copy is refused with its name, unless --in-use is given; then \
       the copy is as the container was at one moment. While processes change it faster than it can be \
       read, their changes wait for a moment. Processes that only read and write messages are not seen.
+
+      A directory gets its name when the copy is whole. One that a killed program left has .copying- after \
+      that name, and can be removed.
       """,
     arguments: [
       .operand(
@@ -62,8 +65,8 @@ extension CommandDescription {
       The file gets its name when it is whole, and replaces an older one then; with '-', the archive is \
       written to standard output. While processes change the container faster than it can be read, their \
       changes wait for a moment. Meanwhile a copy of the container is beside the file, or in TMPDIR for \
-      '-', in a directory whose name begins with .wormhole-backup-; one that a killed program left \
-      can be removed.
+      '-', in a directory whose name begins with .wormhole-backup-, and the file has .partial- after its \
+      name. What a killed program left of these can be removed.
       """,
     arguments: [
       .operand("archive", .file, help: "The file to write; with '-', standard output is written."),
@@ -123,8 +126,8 @@ extension CommandDescription {
 
       A file that is damaged, or not whole, is refused with exit status 65, and nothing is made. Meanwhile \
       a copy is in a directory whose name begins with .wormhole-restore-, beside the container, or in TMPDIR \
-      for a container on etcd; one that a killed program left can be \
-      removed.
+      for a container on etcd, and the container has .copying- after its name. What a killed program left \
+      of these can be removed.
       """,
     arguments: [
       .operand("archive", .file, help: "The file to read; with '-', standard input is read."),
