@@ -53,7 +53,8 @@ struct ContainerSelection: Sendable {
     .value(
       "container", .directory,
       help: "The container in this directory, which must exist, or on etcd: "
-        + "etcds://HOST,HOST/PREFIX. \(directoryVariable) in the environment has the same effect."),
+        + "etcds://HOST,HOST/PREFIX. The first use makes it, also by a command that listens. "
+        + "\(directoryVariable) in the environment has the same effect."),
   ]
 
   /// The options that name this container again, quoted for a shell.
