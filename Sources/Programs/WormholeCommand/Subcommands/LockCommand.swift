@@ -31,6 +31,9 @@ extension CommandDescription {
       over after that time. -n, -w, -s and -E are those of flock(1), and the two programs exclude each \
       other, if the file exists and the command works on the file itself.
 
+      Of the descriptors of this program the command has 0, 1 and 2, unlike with flock(1): a shell that \
+      opens others for it (3<FILE, <(...)) is started as the command.
+
       The exit status is the command's; 126 and 127 when it cannot be run, 128 plus the signal's \
       number when it was killed. SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to it.
 

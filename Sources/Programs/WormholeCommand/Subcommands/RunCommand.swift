@@ -10,7 +10,8 @@ extension CommandDescription {
     discussion: """
       Other processes see this one, and learn at once when it ends or is killed. The \
       command's environment names the same container, and WORMHOLE_RESTARTS counts the restarts in a \
-      row, from 0. The command is killed when this program is killed.
+      row, from 0. Of the descriptors of this program it has 0, 1 and 2. The command is killed when this \
+      program is killed.
 
       A command that fails is started again after a pause that doubles each time, up to a minute. When \
       it has failed too often in a row, this program ends with its status. A run of a minute or more \
