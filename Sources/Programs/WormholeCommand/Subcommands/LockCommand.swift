@@ -42,7 +42,8 @@ extension CommandDescription {
       which hold it until this program or the command ends, whichever is later. When this program is \
       killed, its lock of flock(1) ends, and the processes hold the other until the last has ended. Others may take the lock over when the command has been stopped for 50 \
       milliseconds; they kill the command first. A command that works on {} is killed together with this \
-      program, and nothing is published; when this program is stopped, others may take the lock over \
+      program, and nothing is published; the next access removes what is left of the copy in \
+      .coordination-FILE. When this program is stopped, others may take the lock over \
       after 50 milliseconds, and this program ends the command (SIGTERM) when it is continued; when only \
       the command is stopped, after a minute. A holder that others cannot see, because it lives in \
       another container or on another machine, gives them a sign of life every ten minutes, and they take \
