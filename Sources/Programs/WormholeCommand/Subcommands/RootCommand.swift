@@ -24,8 +24,9 @@ extension CommandDescription {
       124 the deadline passed
       141 nobody reads the output
 
-      A command that runs another program ends with that program's status: 126 and 127 when it cannot \
-      be run, 128 plus the signal's number when it was killed. A command whose file system does not \
+      A command that runs another program names the container in that program's environment, and ends \
+      with its status: 126 and 127 when it cannot be run, 128 plus the signal's number when it was \
+      killed. A command whose file system does not \
       answer ends with 124 when its --timeout has passed; without a timeout it ends with 74 after 10 \
       seconds, unless it is already listening.
       """,
