@@ -90,19 +90,10 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
   ///   `errorHandler` receives the reason.
   open func messagePassingDirectoryPath() -> String? {
     reporting(otherwise: nil) {
-      let path = try ownDirectoryPath()
-      try Self.makeDirectory(path, group.get().root.access)
-      return path
+      let directory = try ownDirectory()
+      try directory.make()
+      return directory.path
     }
-  }
-
-  private static func makeDirectory(_ path: String, _ access: ContainerAccess) throws {
-    let files = FileManager.default
-    guard !files.fileExists(atPath: path) else { return }
-    let mode: [FileAttributeKey: Any] = [.posixPermissions: access == .owner ? 0o700 : 0o2770]
-    try files.createDirectory(atPath: path, withIntermediateDirectories: true, attributes: mode)
-    // The umask may have removed the group's bits.
-    if access == .group { try files.setAttributes(mode, ofItemAtPath: path) }
   }
 
   /// Returns the path of a message's archive in `messagePassingDirectoryPath()`: as the original's,
@@ -120,9 +111,9 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
     return path + "/\(identifier)\(Self.archiveEnding)"
   }
 
-  private func ownDirectoryPath() throws -> String {
+  private func ownDirectory() throws -> ContainerDirectory {
     let container = try group.get()
-    guard let directory else { return container.url.path }
+    guard let directory else { return ContainerDirectory("", in: container) }
     let names = directory.split(separator: "/").map(String.init)
     guard let first = names.first, !names.contains(".."), !names.contains("."),
       !SharedContainer.ownEntries.contains(first)
@@ -132,7 +123,7 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
         reason: "the container has an entry of that name, or it leads elsewhere",
         remedy: "choose another optionalDirectory")
     }
-    return container.url.path + "/" + names.joined(separator: "/")
+    return ContainerDirectory(names.joined(separator: "/"), in: container)
   }
 
   private static let ownKinds: Set<ObjectIdentifier> = [
@@ -150,12 +141,14 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
 
   /// The container of the messages, the beginning of their identifiers there, and the directory of
   /// their archives.
-  private func place() throws -> (container: SharedContainer, prefix: String, archives: String?) {
+  private func place() throws
+    -> (container: SharedContainer, prefix: String, archives: ContainerDirectory?)
+  {
     // Without a path there are no archives: the container needs the directory's name for itself. If
     // there is no container, that is thrown below.
-    let own = try? ownDirectoryPath()
-    if isSubclassed, let path = messagePassingDirectoryPath(), path != own {
-      return (try container(in: path), "", path)
+    let own = try? ownDirectory()
+    if isSubclassed, let path = messagePassingDirectoryPath(), path != own?.path {
+      return (try container(in: path), "", ContainerDirectory(elsewhere: path))
     }
     return (try group.get(), directory.map { "\($0)/" } ?? "", own)
   }
@@ -163,7 +156,11 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
   private func container(in path: String) throws -> SharedContainer {
     let place = (path as NSString).appendingPathComponent("messages")
     if let known = elsewhere.withLock({ $0 }), known.url.path == place { return known }
-    try Self.makeDirectory(place, .owner)
+    if !fileManager.fileExists(atPath: place) {
+      try fileManager.createDirectory(
+        atPath: place, withIntermediateDirectories: true,
+        attributes: [.posixPermissions: 0o700])
+    }
     let container = try SharedContainer(url: URL(fileURLWithPath: place, isDirectory: true))
     elsewhere.withLock { $0 = container }
     return container
@@ -185,14 +182,12 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
     let name = identifier + Self.archiveEnding
     guard let archives, !identifier.isEmpty, name.utf8.count <= 255,
       !name.utf8.contains(where: { [0, UInt8(ascii: "/")].contains($0) }),
-      isAwaited || fileManager.fileExists(atPath: archives)
+      isAwaited || archives.mayExist
     else { return nil }
-    let access = container.root.access
     return MessageArchive(
       value: container.value(prefix + identifier),
       noteValue: container.onThisMachine.own.value("archive/" + prefix + identifier),
-      directory: archives, name: name, access: access,
-      makeDirectory: { try Self.makeDirectory(archives, access) },
+      directory: archives, name: name, access: container.root.access,
       report: { [reporter] in reporter.report($0) })
   }
 
@@ -296,15 +291,11 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
         let name = identifier.utf8.dropFirst(prefix.utf8.count)
         try store(nil, String(decoding: name, as: UTF8.self))
       }
-      guard let archives, fileManager.fileExists(atPath: archives) else { return }
-      for name in try fileManager.contentsOfDirectory(atPath: archives) where name != "messages" {
+      for name in try archives?.names() ?? [] where name != "messages" {
         if name.hasSuffix(Self.archiveEnding) {
           try store(nil, String(name.dropLast(Self.archiveEnding.count)))
         }
-        guard isSubclassed, !directory.isEmpty else { continue }
-        if fileManager.fileExists(atPath: archives + "/" + name) {
-          try fileManager.removeItem(atPath: archives + "/" + name)
-        }
+        if isSubclassed, !directory.isEmpty { try archives?.remove(name) }
       }
     }
   }

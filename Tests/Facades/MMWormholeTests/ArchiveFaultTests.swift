@@ -107,6 +107,88 @@ struct ArchiveFaultTests {
     #expect(FileManager.default.fileExists(atPath: path))
   }
 
+  // MARK: Links of other members
+
+  /// A messenger of a container that a Unix group shares, and a directory outside with archives.
+  private func shared(_ errors: Errors) throws -> (
+    MMWormholeFileTransiting, place: String, outside: TemporaryDirectory
+  ) {
+    let (place, outside) = (scene.directory.path + "/shared", try TemporaryDirectory())
+    let files = FileManager.default
+    try files.createDirectory(atPath: place, withIntermediateDirectories: false)
+    try files.setAttributes([.posixPermissions: 0o2770], ofItemAtPath: place)
+    for path in ["a.archive", "e/a.archive", "e/b.archive"] {
+      let url = URL(filePath: outside.path + "/" + path)
+      try files.createDirectory(
+        at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+      try Data("kept".utf8).write(to: url)
+    }
+    let messenger = MMWormholeFileTransiting(
+      container: try SharedContainer(url: URL(filePath: place), access: .group),
+      optionalDirectory: "d/e")
+    messenger.errorHandler = { errors.add($0) }
+    return (messenger, place, outside)
+  }
+
+  private func expectUntouched(_ outside: TemporaryDirectory) throws {
+    for (path, names) in [("", ["a.archive", "e"]), ("/e", ["a.archive", "b.archive"])] {
+      let found = try FileManager.default.contentsOfDirectory(atPath: outside.path + path)
+      #expect(found.sorted() == names)
+      for name in names where name != "e" {
+        let content = try String(contentsOfFile: "\(outside.path)\(path)/\(name)", encoding: .utf8)
+        #expect(content == "kept")
+      }
+    }
+  }
+
+  @Test(
+    "is neither written nor removed outside if a link is planted in the place of its directory",
+    arguments: ["d", "d/e"])
+  func planted(link: String) throws {
+    let errors = Errors()
+    let (messenger, place, outside) = try shared(errors)
+    let path = place + "/" + link
+    try FileManager.default.createDirectory(
+      atPath: (path as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
+    try FileManager.default.createSymbolicLink(
+      atPath: path, withDestinationPath: outside.path + link.dropFirst())
+    #expect(messenger.writeMessageObject("tea", forIdentifier: "a"))
+    #expect(messenger.filePath(forIdentifier: "a") == nil)
+    messenger.deleteContentForAllMessages()
+    try expectUntouched(outside)
+    #expect(errors.all.count >= 3, "\(errors.all)")
+    unlink(path)
+    #expect(messenger.writeMessageObject("milk", forIdentifier: "a"))
+    #expect(messenger.messageObject(forIdentifier: "a") as? String == "milk")
+  }
+
+  @Test("is not written outside, either, while a link and the directory change places all the time")
+  func exchanged() throws {
+    let (messenger, place, outside) = try shared(Errors())
+    let path = try #require(messenger.messagePassingDirectoryPath())
+    let link = place + "/link"
+    try FileManager.default.createSymbolicLink(
+      atPath: link, withDestinationPath: outside.path + "/e")
+    let here = Directory.current
+    let isOver = Atomic(false)
+    let hasEnded = DispatchSemaphore(value: 0)
+    Thread.detachNewThread {
+      while !isOver.load(ordering: .relaxed) {
+        // An exchange that fails changes nothing.
+        try? rename(path, at: here, to: link, at: here, .exchange)
+      }
+      hasEnded.signal()
+    }
+    for number in 0..<100 {
+      // Whether each archive is written does not matter here.
+      _ = messenger.writeMessageObject("tea \(number)", forIdentifier: "a")
+      if number.isMultiple(of: 10) { messenger.deleteContentForAllMessages() }
+    }
+    isOver.store(true, ordering: .relaxed)
+    hasEnded.wait()
+    try expectUntouched(outside)
+  }
+
   // MARK: Killed and stopped processes
 
   @Test(

@@ -52,7 +52,8 @@ struct MessageArchiveTests {
       #expect(try app.mm("heard \(expected.count)") == expected.joined(separator: " "))
     }
     let changes = Heard<Int>()
-    let token = ForeignFile.observe("a.archive", in: directory, on: .global()) { changes.add(1) }
+    let place = ContainerDirectory(elsewhere: directory)
+    let token = ForeignFile.observe("a.archive", in: place, on: .global()) { changes.add(1) }
     #expect(try app.mm("pass a text tea") == "done")
     try eventually("the watcher is called") { !changes.all.isEmpty }
     #expect(try foreign.ask("archive-read \(archive("a"))") == "tea")

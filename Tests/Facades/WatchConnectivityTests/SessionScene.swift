@@ -1,3 +1,4 @@
+import Foundation
 import Wormhole
 import WormholePeers
 import WormholeTestSupport
@@ -8,9 +9,16 @@ struct SessionScene {
   let container: SharedContainer
   let pairing: Pairing
 
-  init() throws {
+  /// - Parameter isShared: Whether the container is for the members of a Unix group.
+  init(isShared: Bool = false) throws {
     directory = try TemporaryDirectory()
-    container = try directory.container()
+    if isShared {
+      try FileManager.default.setAttributes(
+        [.posixPermissions: 0o2770], ofItemAtPath: directory.path)
+      container = try SharedContainer(url: URL(filePath: directory.path), access: .group)
+    } else {
+      container = try directory.container()
+    }
     pairing = Pairing(of: "phone", in: container)
   }
 

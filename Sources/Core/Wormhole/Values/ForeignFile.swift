@@ -1,5 +1,5 @@
 package import Dispatch
-package import WormholeSystem
+import WormholeSystem
 
 /// A file that any program may have written, and may write at any time.
 package enum ForeignFile {
@@ -9,19 +9,24 @@ package enum ForeignFile {
   /// - Throws: `AppGroupError`: `tooLarge`, `notAValue` for anything but a regular file (a FIFO
   ///   would block forever, a device may never end), or an error of the file system.
   package static func read(_ path: String, maximumBytes: Int) throws -> [UInt8] {
-    try content(path, maximumBytes: maximumBytes, []).bytes
+    try content(path, maximumBytes: maximumBytes) {
+      try FileDescriptor.open(path, [.readOnly, .nonBlocking])
+    }.bytes
   }
 
-  /// Returns the content of a regular file, with its version; follows no link.
+  /// Returns the content of a regular file, with its version.
   ///
   /// The version is older than the content if a program writes the file meanwhile, never newer.
   ///
+  /// - Parameters:
+  ///   - path: For messages.
+  ///   - open: Opens the file without waiting for a writer.
   /// - Throws: As `read`.
-  package static func content(
-    _ path: String, maximumBytes: Int, _ options: OpenOptions = .noFollow
+  static func content(
+    _ path: String, maximumBytes: Int, _ open: () throws -> FileDescriptor
   ) throws -> (bytes: [UInt8], version: Version) {
     try reporting(action, path: path) {
-      let file = try FileDescriptor.open(path, options.union([.readOnly, .nonBlocking]))
+      let file = try open()
       let version = try version(of: file.status(), path)
       do throws(Errno) {
         let bytes = try file.readToEnd(
@@ -38,12 +43,15 @@ package enum ForeignFile {
 
   /// Returns the version of a regular file; nil if there is no file.
   ///
+  /// - Parameters:
+  ///   - place: Its path from a directory.
+  ///   - path: Its whole path, for messages.
   /// - Throws: `AppGroupError`: `notAValue` for anything else, a link too, or an error of the file
   ///   system.
   /// - Complexity: One system call.
-  package static func version(_ path: String) throws -> Version? {
+  static func version(_ place: String, at directory: Int32, path: String) throws -> Version? {
     try reporting(action, path: path) {
-      try ifPresent(fileStatus(path)).map { try version(of: $0, path) }
+      try ifPresent(fileStatus(place, at: directory)).map { try version(of: $0, path) }
     }
   }
 
@@ -76,11 +84,11 @@ package enum ForeignFile {
   ///   - name: The file in it.
   ///   - queue: The queue on which the handler is called, one call at a time.
   package static func observe(
-    _ name: String, in directory: String, on queue: DispatchQueue,
+    _ name: String, in directory: ContainerDirectory, on queue: DispatchQueue,
     _ handler: @escaping @Sendable () -> Void
   ) -> ObservationToken {
     // Without a version, whatever the reason is: the reader of the file gets that as an error.
-    let look: @Sendable () -> Version? = { try? version(directory + "/" + name) }
+    let look: @Sendable () -> Version? = { try? directory.version(of: name) }
     let delivery = ChangeDelivery<Version?>(initial: nil, on: queue) { last in
       let now = look()
       return (now, now == last ? nil : handler)
@@ -89,7 +97,7 @@ package enum ForeignFile {
     // Not the creation of a name: its content follows.
     let events = WatchEvents.content.subtracting(.created)
     let watch = ChangeMonitor.shared.watch(
-      path: directory, parents: [], events, prepare: {},
+      path: directory.path, parents: [], events, prepare: {},
       hear: { [weak delivery] news in
         if news.isEverything || news.names[watched] != nil { delivery?.signal() }
       })

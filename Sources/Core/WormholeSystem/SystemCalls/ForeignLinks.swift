@@ -14,7 +14,7 @@ package enum ForeignLinks {
   /// From now on no path below a descriptor is followed through a link, in the whole process.
   package static func expect() { areExpected.store(true, ordering: .relaxed) }
 
-  fileprivate static var areRefused: Bool { areExpected.load(ordering: .relaxed) }
+  package static var areRefused: Bool { areExpected.load(ordering: .relaxed) }
 }
 
 extension PathText {

@@ -83,14 +83,12 @@ struct MessageArchive: Sendable {
   let value: Value
   /// An own value of this machine, where the archive is.
   let noteValue: Value
-  let directory: String
+  let directory: ContainerDirectory
   let name: String
   let access: ContainerAccess
-  /// Makes the directory if it is missing.
-  let makeDirectory: @Sendable () throws -> Void
   let report: @Sendable (any Error) -> Void
 
-  private var path: String { directory + "/" + name }
+  private var path: String { directory.path + "/" + name }
 
   /// If others change both all the time, they also settle them.
   private static let rounds = 16
@@ -130,7 +128,7 @@ struct MessageArchive: Sendable {
       replaces: content?["replaces"]?.stringValue, takes: content?["takes"]?.boolValue ?? false)
     return Look(
       note: note, noteVersion: snapshot.version, value: try value.version(),
-      archive: try ForeignFile.version(path))
+      archive: try directory.version(of: name))
   }
 
   private func write(_ note: Note, after last: Look) throws {
@@ -146,7 +144,7 @@ struct MessageArchive: Sendable {
     var content: PropertyListValue?
     if now.archive != nil {
       do {
-        let (bytes, version) = try ForeignFile.content(path, maximumBytes: Value.maximumBytes)
+        let (bytes, version) = try directory.content(of: name, maximumBytes: Value.maximumBytes)
         guard version == now.archive else { return true }
         content = try KeyedArchive.content(ofBytes: bytes)
       } catch {
@@ -214,7 +212,7 @@ struct MessageArchive: Sendable {
         if !KeyedArchive.isArchive(content) { report(error) }
         return try remove(now, purpose)
       }
-      try makeDirectory()
+      try directory.make()
       try change(now, .forReplacing, purpose) { place in
         let version = try ForeignFile.make(place.path, bytes, access)
         let note = Note(
@@ -252,12 +250,14 @@ struct MessageArchive: Sendable {
     _ now: Look, _ options: WritingOptions, _ purpose: Purpose, _ body: (URL) throws -> Void
   ) throws {
     try attempt {
-      try FileCoordinator().coordinate(
-        writingItemAt: URL(filePath: path), options: options,
-        until: purpose == .reading ? .now : nil
-      ) { place in
-        guard try look() == now else { throw Outdated() }
-        try body(place)
+      try directory.withPath(of: name) { path in
+        try FileCoordinator().coordinate(
+          writingItemAt: URL(filePath: path), options: options,
+          until: purpose == .reading ? .now : nil
+        ) { place in
+          guard try look() == now else { throw Outdated() }
+          try body(place)
+        }
       }
     }
   }

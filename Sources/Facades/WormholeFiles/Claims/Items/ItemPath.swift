@@ -295,7 +295,16 @@ extension ItemPath {
   }
 
   func openParent() throws(Errno) -> FileDescriptor {
-    try FileDescriptor.open(parent.text + "/", [.pathOnly, .directory])
+    let (path, options): (String, OpenOptions) = (parent.text + "/", [.pathOnly, .directory])
+    // The path had no link when it was found, but another user may have planted one since. A door to
+    // another mount namespace is one of the kernel's own.
+    if ForeignLinks.areRefused, !path.hasPrefix("/proc/"),
+      let opened = try tolerating(
+        [.noFunction, .notPermitted], FileDescriptor.openWithoutLinks(path, options))
+    {
+      return opened
+    }
+    return try FileDescriptor.open(path, options)
   }
 
   /// Opens the item at the beginning of a wait, to find it if it is moved meanwhile.
