@@ -43,4 +43,34 @@ struct SharedSessionTests {
     #expect(try phone.session("directory") == "nil")
     try expectUntouched()
   }
+
+  @Test("keeps a file that its inbox cannot take, and receives it when what is in the way is gone")
+  func obstacle() throws {
+    try plant("inbox")
+    let (phone, watch) = (try scene.phone(), try scene.watch())
+    #expect(try phone.ask("events begin") == "done")
+    #expect(try watch.session("file \(scene.file("a.txt", "text"))") == "done")
+    try eventually("the phone could not put the file") {
+      try !phone.ask("events failure").hasPrefix("0")
+    }
+    try expectUntouched()
+    try FileManager.default.removeItem(atPath: scene.directory.path + "/own/inbox")
+    #expect(try phone.await("file").hasPrefix("file a.txt text"))
+    #expect(try watch.await("sent") == "sent a.txt -")
+  }
+
+  @Test("makes its directories for all members, also if the umask would keep them out")
+  func modes() throws {
+    let phone = try scene.phone()
+    #expect(try phone.session("directory") != "nil")
+    let watch = try scene.watch()
+    #expect(try watch.session("file \(scene.file("a.txt", "text"))") == "done")
+    #expect(try phone.await("file").hasPrefix("file a.txt text"))
+    #expect(try watch.await("sent") == "sent a.txt -")
+    let own = scene.directory.path + "/own"
+    for path in ["inbox", "inbox/phone", "watches", "watches/watch"] {
+      let attributes = try FileManager.default.attributesOfItem(atPath: own + "/" + path)
+      #expect(attributes[.posixPermissions] as? Int == 0o2770, "\(path)")
+    }
+  }
 }

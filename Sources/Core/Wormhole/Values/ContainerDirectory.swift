@@ -122,6 +122,13 @@ package struct ContainerDirectory: Sendable {
     }
   }
 
+  /// Whether a link that failed may succeed later: only what is wrong with the file itself stays so. The
+  /// directory may lack space or a permission, or something may be in its way.
+  package static func mayLinkLater(after error: any Error) -> Bool {
+    let lasting: [Errno] = [.noSuchFile, .fileNameTooLong, .invalidArgument, .illegalByteSequence]
+    return !lasting.contains { $0.rawValue == (error as? AppGroupError)?.errorNumber }
+  }
+
   /// Returns the version of a regular file; as `ForeignFile.version`.
   package func version(of name: String) throws -> Version? {
     try ForeignFile.version(entry(name), at: origin(), path: path + "/" + name)

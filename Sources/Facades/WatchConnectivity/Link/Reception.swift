@@ -167,7 +167,7 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
 /// The outcome of handing over a delivery.
 enum HandOver: Sendable {
   case ended(failure: String?)
-  /// There was no space for it.
+  /// It could not be put where the delegate would get it, perhaps for lack of space.
   case delayed
   case leftForAnotherWatch
   case leftForDelegate

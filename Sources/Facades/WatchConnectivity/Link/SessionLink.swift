@@ -273,16 +273,15 @@ extension SessionLink {
     guard isExpected(from: file.sender) else { return .leftForAnotherWatch }
     let session = session
     let inbox = Inbox(place)
+    defer { inbox.remove(file) }
     do {
-      let url = try inbox.put(file)
-      defer { inbox.remove(file) }
-      let received = WCSessionFile(url, .value(file.metadata))
+      let received = WCSessionFile(try inbox.put(file), .value(file.metadata))
       return outcome(
         session.offer { $0.session(session, didReceive: received) }, "session(_:didReceive:)")
     } catch {
       Diagnostics.report(error)
-      let isForLackOfSpace = (error as? CocoaError)?.code == .fileWriteOutOfSpace
-      return isForLackOfSpace ? .delayed : .ended(failure: "\(error)")
+      return ContainerDirectory.mayLinkLater(after: error)
+        ? .delayed : .ended(failure: "\(error)")
     }
   }
 
