@@ -8,7 +8,7 @@ import WormholePropertyLists
 /// then, as far as their fields are not checked here: each field was left out, and replaced by
 /// numbers, texts, data and references of all kinds. A class of the program decodes itself.
 extension ArchivedObjects {
-  private typealias Fields = [String: PropertyListValue]
+  typealias Fields = [String: PropertyListValue]
 
   /// Refuses an object that Foundation may not survive.
   func checkClasses() throws {
@@ -48,8 +48,7 @@ extension ArchivedObjects {
   private static let safe: Set = [
     "NSArray", "NSMutableArray", "NSSet", "NSMutableSet", "NSDictionary", "NSMutableDictionary",
     "NSData", "NSMutableData", "NSDateComponents", "NSCalendar", "NSTimeZone", "NSLocale",
-    "NSCharacterSet", "NSMutableCharacterSet", "NSIndexPath", "NSIndexSet", "NSMutableIndexSet",
-    "NSNull", "NSNumber", "NSPersonNameComponents", "NSURL", "NSUUID",
+    "NSIndexPath", "NSNull", "NSNumber", "NSPersonNameComponents", "NSURL", "NSUUID",
   ]
 
   private static let checked: [String: @Sendable (Fields, ArchivedObjects) -> Bool] = {
@@ -61,6 +60,9 @@ extension ArchivedObjects {
     }
     return [
       "NSString": text, "NSMutableString": text,
+      "NSIndexSet": ArchivedRanges.areIn, "NSMutableIndexSet": ArchivedRanges.areIn,
+      "NSCharacterSet": ArchivedRanges.isOfCharacters,
+      "NSMutableCharacterSet": ArchivedRanges.isOfCharacters,
       "NSOrderedSet": ordered, "NSMutableOrderedSet": ordered,
       "NSCountedSet": { fields, objects in
         // Each object is added as often as its count says.
@@ -70,7 +72,11 @@ extension ArchivedObjects {
       // Date.description traps on a NaN in FoundationEssentials.
       "NSDate": { fields, _ in fields["NS.time"]?.doubleValue?.isFinite == true },
       "NSMeasurement": { fields, _ in fields["NS.value"]?.doubleValue?.isFinite == true },
-      "NSError": { $1.text($0["NSDomain"]) != nil },
+      // The decoder crashes at any dictionary in its user info, even at an empty one.
+      "NSError": { fields, objects in
+        let hasNoInfo = fields["NSUserInfo"].map { objects.object($0) == nil } ?? true
+        return hasNoInfo && objects.text(fields["NSDomain"]) != nil
+      },
       "NSNotification": { $1.object($0["NS.object"] ?? 0) != nil },
       "NSRegularExpression": { fields, _ in
         (0...0x7F).contains(fields["NSOptions"]?.intValue ?? -1)

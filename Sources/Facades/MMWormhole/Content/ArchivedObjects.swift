@@ -7,10 +7,18 @@ struct ArchivedObjects {
   private let root: PropertyListValue?
   private let version: PropertyListValue?
 
+  /// What decoding an object costs. Whatever two objects share counts for both, because Foundation
+  /// copies and compares it for both.
+  private struct Extent {
+    /// The number of levels below and including it.
+    var height = 1
+    var nodes = 1
+    var bytes: Int
+  }
+
   private enum Visit {
     case begun
-    /// The number of levels below and including it.
-    case done(height: Int)
+    case done(Extent)
   }
 
   init(_ content: PropertyListValue) {
@@ -19,9 +27,9 @@ struct ArchivedObjects {
     version = content["$version"]
   }
 
-  /// Refuses an archive in another form than Foundation's own, and references in a circle or deeper
-  /// than the limit.
-  func check(depth: Int) throws {
+  /// Refuses an archive in another form than Foundation's own, references in a circle or deeper than the
+  /// limit, and objects that are too many or too large once each reference counts.
+  func check(depth: Int, limits: PropertyListLimits) throws {
     guard version?.intValue == 100_000, objects.first?.stringValue == "$null",
       let root = root.flatMap(object(_:))
     else { throw KeyedArchive.damaged("it has not the form of Foundation's archives") }
@@ -29,7 +37,7 @@ struct ArchivedObjects {
       throw KeyedArchive.damaged("object \(index) has not the form of Foundation's archives")
     }
     var visits: [Int: Visit] = [:]
-    _ = try height(of: root, room: depth, &visits)
+    _ = try extent(of: root, room: depth, limits, &visits)
   }
 
   /// Returns an archive of the same objects in which each dictionary refers to a list of its keys and
@@ -53,6 +61,16 @@ struct ArchivedObjects {
     return archive
   }
 
+  /// The bytes to which a field refers: themselves, or as an object that has nothing else.
+  func data(_ field: PropertyListValue?) -> Data? {
+    guard let entry = field.flatMap(object(_:)).map({ objects[$0] }) else { return nil }
+    if let data = entry.dataValue { return data }
+    guard let name = className(of: entry), ["NSData", "NSMutableData"].contains(name),
+      entry.dictionaryValue?.count == 2
+    else { return nil }
+    return entry["NS.data"]?.dataValue
+  }
+
   func className(of entry: PropertyListValue) -> String? {
     guard let reference = entry["$class"].flatMap(Self.target),
       objects.indices.contains(reference), isClass(objects[reference])
@@ -60,26 +78,43 @@ struct ArchivedObjects {
     return objects[reference]["$classname"]?.stringValue
   }
 
-  private func height(of index: Int, room: Int, _ visits: inout [Int: Visit]) throws -> Int {
+  private func extent(
+    of index: Int, room: Int, _ limits: PropertyListLimits, _ visits: inout [Int: Visit]
+  ) throws -> Extent {
     // A class may have fields that nobody knows.
     guard objects.indices.contains(index) else {
       throw KeyedArchive.damaged("it refers to an object that it does not have")
     }
     switch visits[index] {
     case .begun: throw KeyedArchive.damaged("an object contains itself, which Linux cannot read")
-    case .done(let height):
-      guard height <= room else { throw Self.tooDeep }
-      return height
+    case .done(let extent):
+      guard extent.height <= room else { throw Self.tooDeep }
+      return extent
     case nil: break
     }
     guard room > 0 else { throw Self.tooDeep }
     visits[index] = .begun
-    var height = 1
+    var extent = Extent(bytes: Self.contentBytes(of: objects[index]))
     for reference in Self.references(in: objects[index]) {
-      height = max(height, 1 + (try self.height(of: reference, room: room - 1, &visits)))
+      let part = try self.extent(of: reference, room: room - 1, limits, &visits)
+      extent.height = max(extent.height, 1 + part.height)
+      extent.nodes += part.nodes
+      extent.bytes += part.bytes
+      guard extent.nodes <= limits.maximumNodes, extent.bytes <= limits.maximumExpandedBytes else {
+        throw KeyedArchive.damaged(
+          "its objects refer to one another so often that they are more than "
+            + "\(limits.maximumNodes), or \(limits.maximumExpandedBytes) bytes, once expanded")
+      }
     }
-    visits[index] = .done(height: height)
-    return height
+    visits[index] = .done(extent)
+    return extent
+  }
+
+  private static func contentBytes(of object: PropertyListValue) -> Int {
+    let values = object.dictionaryValue.map { Array($0.values) } ?? [object]
+    return values.reduce(0) { sum, value in
+      sum + (value.stringValue?.utf8.count ?? value.dataValue?.count ?? 0)
+    }
   }
 
   private func isWellFormed(_ entry: PropertyListValue) -> Bool {

@@ -115,7 +115,7 @@ enum KeyedArchive {
   }
 
   private static func checked(_ content: PropertyListValue) throws -> PropertyListValue {
-    try ArchivedObjects(content).check(depth: deepestNesting)
+    try ArchivedObjects(content).check(depth: deepestNesting, limits: limits)
     return content
   }
 
