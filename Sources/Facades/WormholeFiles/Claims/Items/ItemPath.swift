@@ -295,9 +295,14 @@ extension ItemPath {
   }
 
   func openParent() throws(Errno) -> FileDescriptor {
-    let (path, options): (String, OpenOptions) = (parent.text + "/", [.pathOnly, .directory])
-    // The path had no link when it was found, but another user may have planted one since. A door to
-    // another mount namespace is one of the kernel's own.
+    try Self.openDirectory(parent.text + "/", [.pathOnly, .directory])
+  }
+
+  /// Opens a directory by a path that had no link when it was found; another user may have planted one
+  /// since. A door to another mount namespace is one of the kernel's own.
+  static func openDirectory(
+    _ path: String, _ options: OpenOptions
+  ) throws(Errno) -> FileDescriptor {
     if ForeignLinks.areRefused, !path.hasPrefix("/proc/"),
       let opened = try tolerating(
         [.noFunction, .notPermitted], FileDescriptor.openWithoutLinks(path, options))

@@ -89,18 +89,10 @@ package final class ItemSite: Sendable {
     _ location: ItemPath, at path: String? = nil, isNew: Bool = false
   ) throws -> ItemSite? {
     let path = path ?? self.path(of: location)
-    guard let open = try ifPresent(directory(at: path, of: location)) else { return nil }
-    return try ItemSite(location, open, at: path, isNew: isNew)
-  }
-
-  private static func directory(
-    at path: String, of location: ItemPath
-  ) throws(Errno) -> FileDescriptor {
-    let options: OpenOptions = [.readOnly, .directory, .noFollow]
-    guard ForeignLinks.areRefused else { return try FileDescriptor.open(path, options) }
     // The item is published in the directory that contains its site.
-    let parent = try location.openParent()
-    return try FileDescriptor.open(ItemPath(path).name, at: parent.rawValue, options)
+    let options: OpenOptions = [.readOnly, .directory, .noFollow]
+    guard let open = try ifPresent(ItemPath.openDirectory(path, options)) else { return nil }
+    return try ItemSite(location, open, at: path, isNew: isNew)
   }
 
   /// Opens the site of an item as a visitor: nil also for a site that this user may not open.
@@ -139,7 +131,7 @@ package final class ItemSite: Sendable {
       }
       let access = access(in: try directory(of: location))
       do throws(Errno) {
-        if access == .owner, !ForeignLinks.areRefused {
+        if access == .owner {
           try access.makeDirectoryIfMissing(path, at: Directory.current)
         } else {
           // By name: a directory for a group is opened beneath its parent.
