@@ -84,7 +84,9 @@ package struct KeptCopies: Sendable {
         let left = try put(target.parent.appending(copy), at: target)
         if !isCopied {
           let source = ItemPath(new)
-          try TreeRemoval().remove(source.name, at: source.openParent().rawValue)
+          // Open until the end: a number alone may be that of another file by then.
+          let home = try source.openParent()
+          try TreeRemoval().remove(source.name, at: home.rawValue)
         }
         return left
       } catch {

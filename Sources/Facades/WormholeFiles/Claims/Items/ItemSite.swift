@@ -131,10 +131,11 @@ package final class ItemSite: Sendable {
       }
       let access = access(in: try directory(of: location))
       do throws(Errno) {
-        if access == .owner {
+        if access == .owner, !ForeignLinks.areRefused {
           try access.makeDirectoryIfMissing(path, at: Directory.current)
         } else {
-          // By name: a directory for a group is opened beneath its parent.
+          // By name: a directory for a group is opened beneath its parent, and no link of another user leads
+          // elsewhere.
           let parent = try location.openParent()
           try access.makeDirectoryIfMissing(
             name(of: location), at: parent.rawValue, staging: prefix)
