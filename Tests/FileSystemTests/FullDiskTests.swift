@@ -191,6 +191,11 @@ struct FullDiskTests {
     #expect(try watch.ask("session-file \(mounts.inside)/trailer") == "done")
     #expect(try phone.ask("session-await file").hasPrefix("file trailer earlier"))
     #expect(try watch.ask("session-await sent") == "sent trailer -")
+    // It is sent before its last names are gone, whose inodes would be room for the other file.
+    try eventually("nothing is left of it") {
+      let rest = "\\( -path '*/taken/*/attachment-*' -o -path '*/inbox/*/*' \\)"
+      return try mounts.run("find disk/own \(rest) | wc -l") == "0"
+    }
     try phone.send(.stop)
     try phone.waitUntilStopped()
     #expect(try watch.ask("session-file \(mounts.inside)/film") == "done")

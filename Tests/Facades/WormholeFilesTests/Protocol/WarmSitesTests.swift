@@ -93,9 +93,9 @@ struct WarmSitesTests {
       try warm()
       guard let site = WarmSites.shared.take(try scene.location("d/a")) else { return false }
       let held = scene.directory.path + "/d/.coordination-a/held"
-      // As the child has it.
+      // As the child has it. Other tests close descriptors meanwhile, or have some of too long paths.
       let copies = try RaceScene.names("/proc/self/fd").compactMap { Int32($0) }.filter {
-        try ifPresent(linkTarget("/proc/self/fd/\($0)")) == held
+        try tolerating([.noSuchFile, .fileNameTooLong], linkTarget("/proc/self/fd/\($0)")) == held
       }.map { dup($0) }
       defer { for copy in copies { close(copy) } }
       let access = try scene.acquisition("d/a", .content, until: soon).run()
