@@ -213,9 +213,11 @@ extension LogState {
       }
       if later.number < first { later = (first, status.appended) }
       // The clock was ahead then, or a file system stores any time: it is as old as a later message.
+      var step = 1
       while later.appended > now, later.number < head {
-        later.number += 1
+        later.number = min(later.number + step, head)
         later.appended = try place.status(later.number)?.appended ?? later.appended
+        step *= 2
       }
       // A file system may store any size, too.
       let appended = max(0, min(status.appended, later.appended))

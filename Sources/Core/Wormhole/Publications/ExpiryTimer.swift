@@ -16,7 +16,10 @@ package final class ExpiryTimer: Sendable {
   }
 
   private let state = Mutex(State())
-  private static let interval: Duration = .seconds(10)
+  private static let interval: UInt64 = 10_000_000_000
+
+  /// The time until the next look, which comes at the same moment for all timers of the process.
+  private static var pause: Duration { .nanoseconds(interval - bootTimeNanoseconds() % interval) }
 
   package init() {}
 
@@ -42,7 +45,7 @@ package final class ExpiryTimer: Sendable {
     let next = state.withLock { state -> ContinuousClock.Instant? in
       guard let expiry = state.expiry, !state.isReported else { return nil }
       let left = Duration.nanoseconds(max(0, expiry - PublicationRecord.now))
-      let moment = ContinuousClock.now + min(left, Self.interval)
+      let moment = ContinuousClock.now + min(left, Self.pause)
       if let look = state.look, look <= moment { return nil }
       state.look = moment
       return moment

@@ -111,8 +111,9 @@ extension CommandDescription {
 }
 
 extension ParsedArguments {
-  /// The time after which the same process in the way is reported.
-  private static let joiningTime: Duration = .seconds(5)
+  /// The time of one attempt; a process that is in the way of two is reported. On a busy machine joining
+  /// itself takes seconds.
+  private static let joiningTime: Duration = .seconds(15)
 
   /// Joins the queue, in which only one process at a time does, and none beside a consumer that has the
   /// queue alone.
