@@ -93,8 +93,8 @@ public final class Counterpart: Sendable {
       let files = try peer.receiveFiles(until: deadline)
       try receive(messages, files, for: peer)
     } catch {
-      leave(only: peer)
-      throw error
+      // Otherwise it has left or died meanwhile, as it should.
+      if leave(only: peer) { throw error }
     }
   }
 
@@ -107,15 +107,17 @@ public final class Counterpart: Sendable {
       let files = try await peer.receiveFiles(until: deadline)
       try await Blocking.run { try self.receive(messages, files, for: peer) }
     } catch {
-      leave(only: peer)
-      throw error
+      // Otherwise it has left or died meanwhile, as it should.
+      if leave(only: peer) { throw error }
     }
   }
 
   /// Leaves as a program that ends in order. Unacknowledged deliveries wait for its next arrival.
   public func leave() { leave(only: nil) }
 
-  private func leave(only peer: PeerSession?) {
+  /// - Returns: Whether it was there.
+  @discardableResult
+  private func leave(only peer: PeerSession?) -> Bool {
     end(only: peer) { life in
       life.messages?.close()
       life.files?.close()
@@ -204,19 +206,22 @@ public final class Counterpart: Sendable {
   }
 
   /// - Parameter peer: the peer of the stay to end; nil for any.
-  private func end(only peer: PeerSession? = nil, _ end: (Life) -> Void) {
+  /// - Returns: Whether there was one.
+  @discardableResult
+  private func end(only peer: PeerSession? = nil, _ end: (Life) -> Void) -> Bool {
     let (life, ignored) = state.withLock { state -> (Life?, [PeerRequest]) in
       guard peer == nil || state.life?.peer === peer else { return (nil, []) }
       defer { (state.life, state.ignored) = (nil, []) }
       return (state.life, state.ignored)
     }
-    guard let life else { return }
+    guard let life else { return false }
     for task in life.tasks { task.cancel() }
     life.context?.cancel()
     end(life)
     life.peer.refuseRequests()
     // Released now, when no answer to them can be sent any more.
     _ = ignored
+    return true
   }
 
   // MARK: Messages
