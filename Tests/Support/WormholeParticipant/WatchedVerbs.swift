@@ -22,7 +22,8 @@ enum WatchedVerbs {
     case "watch-value":
       let token = try value.observe(on: .global()) { snapshot in
         let content = Result { try snapshot.propertyList() }
-        note(name, (try? content.get()).map { "\($0)" } ?? "nil")  // Damage would be nil, too.
+        // Damage would be nil, too, and the test would fail.
+        note(name, (try? content.get()).map { "\($0)" } ?? "nil")
       }
       tokens.withLock { $0.append(token) }
     case "watch-default":

@@ -113,8 +113,8 @@ private struct ValueLook {
   init(_ value: Value) throws {
     let first = try value.snapshot()
     directory = first.isAbsent ? try value.store.file.directoryStatus() : nil
-    // After the directory, so that one of the two shows a change between them.
-    snapshot = first.isAbsent ? try value.snapshot() : first
+    // After the directory, so that one of the two shows a change between them. Without one there is no value.
+    snapshot = directory == nil ? first : try value.snapshot()
   }
 
   func isCurrent(_ value: Value) throws -> Bool {

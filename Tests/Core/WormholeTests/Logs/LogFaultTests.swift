@@ -77,6 +77,7 @@ struct LogFaultTests {
     #expect(try scene.drain(reader) == [0, 1, 2])
     let (path, old) = (scene.directory.path, scene.directory.path + "-old")
     defer {
+      // After an error one of them may not have been made.
       for aside in [old, path + "-new"] { try? FileManager.default.removeItem(atPath: aside) }
     }
     try FileManager.default.copyItem(atPath: path, toPath: old)
