@@ -103,11 +103,31 @@ package struct EntryCopy {
       [.tooManyLinks, .noSuchDevice],
       FileDescriptor.open(name, at: source, [.readOnly, .noFollow, .nonBlocking]))
     guard let original = opened else { throw KindChanged() }
-    let metadata = try FileMetadata(of: original, without: leavesOut)
-    guard metadata.status.kind == .regular else { throw KindChanged() }
+    let status = try original.status()
+    guard status.kind == .regular else { throw KindChanged() }
+    try copyFile(original, status, to: newName, at: target)
+  }
+
+  /// Copies a regular file that was just opened to read it.
+  package mutating func copy(
+    _ original: borrowing FileDescriptor, _ status: FileStatus, to newName: FileName,
+    at target: Int32, path: TreePath
+  ) throws {
+    do {
+      try copyFile(original, status, to: newName, at: target)
+    } catch let error as Errno {
+      throw TreeError(action: "copy", path: path, reason: .refused(error))
+    }
+  }
+
+  private mutating func copyFile(
+    _ original: borrowing FileDescriptor, _ status: FileStatus, to newName: FileName,
+    at target: Int32
+  ) throws {
+    let metadata = try FileMetadata(of: original, status, without: leavesOut)
     let copy = try FileDescriptor.open(
       newName, at: target, [.writeOnly, .create, .exclusive, .noFollow], mode: 0o600)
-    try content.copy(original, metadata.status, to: copy)
+    try content.copy(original, status, to: copy)
     try apply(metadata, to: copy)
     try copy.close()
   }
@@ -168,8 +188,10 @@ package struct FileMetadata {
     attributes = []
   }
 
-  init(of file: borrowing FileDescriptor, without omitted: FileName? = nil) throws(Errno) {
-    status = try file.status()
+  init(
+    of file: borrowing FileDescriptor, _ found: FileStatus? = nil, without omitted: FileName? = nil
+  ) throws(Errno) {
+    status = if let found { found } else { try file.status() }
     var attributes: [(name: FileName, value: [UInt8])] = []
     for name in try Self.attributeNames(of: file) where name != omitted {
       // Removed since, or an attribute that this user may see but not read.

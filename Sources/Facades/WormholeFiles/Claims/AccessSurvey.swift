@@ -49,13 +49,17 @@ struct AccessSurvey {
     }
   }
 
-  /// - Parameter mode: shared for an access that reads, too: then only writers are in its way.
+  /// - Parameters:
+  ///   - found: As in `ReadersWait.look`.
+  ///   - opened: As in `ReadersWait.look`.
+  ///   - mode: shared for an access that reads, too: then only writers are in its way.
   /// - Returns: the lock that readers of an item hold; nil when there are none.
   mutating func lookForReaders(
-    of location: ItemPath, found: FileStatus? = nil, _ mode: LockMode = .exclusive
+    of location: ItemPath, found: FileStatus? = nil, opened: ItemLock? = nil,
+    _ mode: LockMode = .exclusive
   ) throws(Errno) -> ItemLock? {
     try readers[location, default: ReadersWait()].look(
-      at: location, found: found, mode, for: purpose)
+      at: location, found: found, opened: opened, mode, for: purpose)
   }
 
   /// Whether the last look passed over readers of the same purpose, so that no lock keeps new ones out.

@@ -56,12 +56,13 @@ struct StagedCopy: Sendable {
           reason: "another file system is mounted on it",
           remedy: "unmount it first, or name what is in it")
       }
-      if let mode { try make(mode, of: found, check: check) }
+      if let mode { try make(mode, of: found, for: access, check: check) }
     }
   }
 
   private mutating func make(
-    _ mode: TreeCopy.Mode, of found: FileStatus?, check: @escaping () throws -> Void
+    _ mode: TreeCopy.Mode, of found: FileStatus?, for access: ItemAccess,
+    check: @escaping () throws -> Void
   ) throws {
     var found = found
     for attempt in 1...Self.attempts {
@@ -78,7 +79,7 @@ struct StagedCopy: Sendable {
       // Deleting and replacing keep all others out of the directory, so only the copy is looked at
       // again.
       let tree = isTree && mode == .copy && comparesItem ? try treeOfItem() : nil
-      let isCopied = try copyOrStandIn(before, mode, check: check)
+      let isCopied = try copyOrStandIn(before, mode, for: access, check: check)
       found = try location.status()
       guard isCopied, let copy = try status() else { continue }
       // A directory is compared when it is published.
@@ -98,7 +99,8 @@ struct StagedCopy: Sendable {
   ///
   /// - Returns: false if the item was removed meanwhile, or replaced by another kind of file.
   private func copyOrStandIn(
-    _ found: FileStatus, _ mode: TreeCopy.Mode, check: @escaping () throws -> Void
+    _ found: FileStatus, _ mode: TreeCopy.Mode, for access: ItemAccess,
+    check: @escaping () throws -> Void
   ) throws -> Bool {
     let name = location.name
     do {
@@ -108,6 +110,13 @@ struct StagedCopy: Sendable {
         var entry = EntryCopy(
           mode: mode, check: check, dropsInherited: try claim.hasDefaultAccessList(),
           leavesOut: ItemPublisher.attribute, isDistinct: true)
+        if mode == .copy, found.kind == .regular,
+          let opened = try ItemLock.open(location, found: found), opened.status.kind == .regular
+        {
+          try opened.copy(with: &entry, to: name, at: claim.descriptor)
+          access.keep(opened)
+          return true
+        }
         return try entry.copy(
           FileName(bytes: location.bytes), at: Directory.current, found, to: name,
           at: claim.descriptor, path: TreePath(name))

@@ -85,17 +85,17 @@
     }
 
     @Test(
-      "Changing a small file takes 60 calls, two of them against links, and one for each directory above"
+      "Changing a small file takes 57 calls, two of them against links, and one for each directory above"
     )
     func writing() throws {
-      try scene.expectLeast(60 + above) { try isForgotten() ? try callsOfChange() : nil }
+      try scene.expectLeast(57 + above) { try isForgotten() ? try callsOfChange() : nil }
       #expect(try scene.text("a") == "new")
     }
 
     @Test("Changing it again takes one call for all directories above")
     func writingAgain() throws {
       let location = try scene.location("a")
-      try scene.expectLeast(61) {
+      try scene.expectLeast(58) {
         DirectoriesAbove.isRemembered(location) ? try callsOfChange() : nil
       }
     }
@@ -103,7 +103,7 @@
     @Test("Changing it again and again makes and removes no directory")
     func writingAgainAndAgain() throws {
       let location = try scene.location("a")
-      try scene.expectLeast(41) {
+      try scene.expectLeast(38) {
         DirectoriesAbove.isRemembered(location) ? try callsOfNextChange() : nil
       }
     }

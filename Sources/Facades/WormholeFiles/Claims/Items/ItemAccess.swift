@@ -164,6 +164,11 @@ package final class ItemAccess: Sendable {
     claim?.end(removal)
   }
 
+  /// Keeps the item open that was copied, so that the publication locks it without opening it again.
+  func keep(_ opened: ItemLock) { lock.withLock { $0 = opened } }
+
+  func takeLock() -> ItemLock? { lock.withLock { $0.take() } }
+
   /// The reason why the access was lost; nil if it was not taken over.
   ///
   /// - Throws: `FileCoordinationError` if that is unknown.
@@ -207,7 +212,7 @@ package final class ItemAccess: Sendable {
   /// - Throws: `overtaken` for a directory that was replaced meanwhile, because the reader may have
   ///   seen parts of both. A file is whole however often it is replaced.
   package func endReading(_ removal: SiteRemoval) throws {
-    guard let lock = lock.withLock({ $0.take() }), claim == nil, lock.status.kind == .directory
+    guard let lock = takeLock(), claim == nil, lock.status.kind == .directory
     else { return }
     guard try !lock.isAt(location) else { return }
     // The replaced directory was left to its reader, which had it locked; after an error the next

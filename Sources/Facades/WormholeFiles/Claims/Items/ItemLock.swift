@@ -69,6 +69,13 @@ final class ItemLock: Sendable {
     return (lock, beside + above.containers)
   }
 
+  /// Copies the content of a regular file, which must not have been read before.
+  func copy(
+    with copy: inout EntryCopy, to name: FileName, at directory: Int32
+  ) throws {
+    try copy.copy(file, status, to: name, at: directory, path: TreePath(name))
+  }
+
   /// - Returns: false when others hold it; also true if the file system has no such locks.
   func tryLock(_ mode: LockMode) throws(Errno) -> Bool {
     try tolerating([.unsupported, .invalidArgument, .noFunction, .noLocks], file.tryLock(mode))
@@ -110,12 +117,20 @@ struct ReadersWait {
   private var watch: Watch?
   private var observed = Observed()
 
+  /// - Parameters:
+  ///   - found: The status of the item, if the caller has just read it.
+  ///   - opened: The lock to take at the first look, if it is that of the item.
   /// - Returns: the lock that readers hold; nil when there are none.
   mutating func look(
-    at location: ItemPath, found: FileStatus? = nil, _ mode: LockMode = .exclusive,
-    for purpose: String, now: ContinuousClock.Instant = .now
+    at location: ItemPath, found: FileStatus? = nil, opened: ItemLock? = nil,
+    _ mode: LockMode = .exclusive, for purpose: String, now: ContinuousClock.Instant = .now
   ) throws(Errno) -> ItemLock? {
-    if let lock, try !lock.isAt(location) { self = ReadersWait() }
+    lock = lock ?? opened
+    if let lock {
+      let isCurrent =
+        if let found { found.isSameFile(as: lock.status) } else { try lock.isAt(location) }
+      if !isCurrent { self = ReadersWait() }
+    }
     held = nil
     passesOwn = false
     if lock == nil { lock = try ItemLock.open(location, found: found) }

@@ -84,7 +84,10 @@ final class ItemPublication: Waiting {
         try TreeSynchronization.run(location.name, status, at: claim.descriptor)
       }
     }
-    if let lock = try survey.lookForReaders(of: location, found: old) {
+    // The file is still open from the copy, unless it was replaced since.
+    if let lock = try survey.lookForReaders(
+      of: location, found: old, opened: access.takeLock())
+    {
       // New readers wait from now on, so that the wait for readers ends.
       try claim.beginPublishing()
       return try wait(for: lock.holder(), "holds a lock on it")
