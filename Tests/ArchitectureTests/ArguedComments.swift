@@ -22,14 +22,21 @@ func unarguedFindings(in text: SourceText, path: String) -> [Finding] {
   return findings
 }
 
-/// Returns uses of names that are forbidden everywhere.
+/// Returns uses of what is forbidden everywhere.
 func forbiddenFindings(in text: SourceText, path: String) -> [Finding] {
-  let name = "PropertyListSerialization"
-  guard text.hasCode(name) else { return [] }
-  return text.lines.enumerated().filter { $0.element.code.contains(name) }.map {
-    Finding(path, $0.offset + 1, "\(name) crashes on hostile bytes; use our codec")
+  forbidden.filter { text.hasCode($0.code) }.flatMap { code, reason in
+    text.lines.enumerated().filter { $0.element.code.contains(code) }.map {
+      Finding(path, $0.offset + 1, reason)
+    }
   }
 }
+
+private let forbidden: [(code: String, reason: String)] =
+  [("PropertyListSerialization", "it crashes on hostile bytes; use our codec")]
+  // Another thread may release what it belongs to, and then the number is that of another file.
+  + [").descriptor.rawValue", "lastHandle.descriptor.rawValue", "openParent().rawValue"].map {
+    ($0, "the descriptor may be closed already; keep its owner in a constant")
+  }
 
 private let risks = ["try?", "try!", "@unchecked", "nonisolated(unsafe)", "fatalError("]
 

@@ -43,13 +43,14 @@ struct CommentCheckTests {
     #expect(unargued(text) == [])
   }
 
-  @Test("find PropertyListSerialization in code only")
+  @Test("find PropertyListSerialization, and numbers of released descriptors, in code only")
   func forbidden() {
     let text = SourceText(
       "/// Not PropertyListSerialization.\nlet a = \"PropertyListSerialization\"\n"
-        + "PropertyListSerialization.data()\n")
+        + "PropertyListSerialization.data()\nlet a = try root.handle().descriptor.rawValue\n"
+        + "let handle = try root.handle()\nlet a = handle.descriptor.rawValue\n")
     #expect(
-      forbiddenFindings(in: text, path: "F.swift").map(\.line) == [3])
+      forbiddenFindings(in: text, path: "F.swift").map(\.line) == [3, 4])
   }
 
   @Test(

@@ -67,7 +67,8 @@ package final class NamedDirectory: Sendable {
   /// - Parameter file: the file that the lease protects, for messages.
   package func leaseSite(protecting file: String) throws -> LeaseSite {
     if name.longIdentifier == nil {
-      let container = try root.handle().descriptor.rawValue
+      let handle = try root.handle()
+      let container = handle.descriptor.rawValue
       let held = try ifPresent(
         HeldDirectory(
           FileDescriptor.openBeneath(heldPath, at: container, [.readOnly, .directory])))
@@ -93,7 +94,8 @@ package final class NamedDirectory: Sendable {
 
   /// - Returns: Whether it is gone.
   package func removeIfEmpty() throws -> Bool {
-    let container = try root.handle().descriptor.rawValue
+    let handle = try root.handle()
+    let container = handle.descriptor.rawValue
     do throws(Errno) {
       if name.longIdentifier != nil {
         try removeFile(relativePath + "/" + Self.identifierFile, at: container)

@@ -80,7 +80,8 @@ package final class PictureSign: Sendable {
       since = first
       guard now < deadline else { return false }
       do throws(Errno) {
-        let container = root.lastHandle.descriptor.rawValue
+        let handle = root.lastHandle
+        let container = handle.descriptor.rawValue
         guard let file = try PictureSign.open(at: container) else {
           root.picture.isThere.store(false, ordering: .relaxed)
           return false
@@ -157,7 +158,8 @@ package final class PicturePause: Sendable {
   /// Removes the sign.
   package func end() {
     do throws(Errno) {
-      let container = root.lastHandle.descriptor.rawValue
+      let handle = root.lastHandle
+      let container = handle.descriptor.rawValue
       guard try fileStatus(PictureSign.path, at: container).isSameFile(as: file.status()) else {
         return
       }

@@ -42,7 +42,8 @@ package enum Quarantine {
   private static func put(
     _ name: String, _ root: ContainerRoot, _ step: (Int32, String) throws(Errno) -> Void
   ) throws(Errno) -> String {
-    let container = try root.currentHandle().descriptor.rawValue
+    let handle = try root.currentHandle()
+    let container = handle.descriptor.rawValue
     try root.makeDirectoryIfMissing(directory, at: container)
     // A link of that name is refused, so quarantined files stay in the container.
     let place = try FileDescriptor.openBeneath(directory, at: container, [.pathOnly, .directory])

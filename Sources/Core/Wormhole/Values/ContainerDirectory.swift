@@ -29,17 +29,24 @@ package struct ContainerDirectory: Sendable {
     self.path = path
   }
 
-  private func origin() throws -> Int32 {
-    try root?.handle().descriptor.rawValue ?? Directory.current
+  /// Gives a closure the descriptor at which `inside` begins. It stays open until the closure returns,
+  /// although another thread may find that the container was replaced.
+  private func atOrigin<Result: ~Copyable>(
+    _ body: (Int32) throws -> Result
+  ) throws -> Result {
+    guard let root else { return try body(Directory.current) }
+    let handle = try root.handle()
+    return try body(handle.descriptor.rawValue)
   }
 
   private func entry(_ name: String) -> String { inside.isEmpty ? name : inside + "/" + name }
 
   private func open(_ path: String, _ options: OpenOptions) throws -> FileDescriptor {
-    let origin = try origin()
-    return root == nil
-      ? try FileDescriptor.open(path, at: origin, options)
-      : try FileDescriptor.openBeneath(path, at: origin, options)
+    try atOrigin {
+      root == nil
+        ? try FileDescriptor.open(path, at: $0, options)
+        : try FileDescriptor.openBeneath(path, at: $0, options)
+    }
   }
 
   private func open() throws -> FileDescriptor {
@@ -51,18 +58,19 @@ package struct ContainerDirectory: Sendable {
   /// Whether it exists; true if that cannot be determined.
   package var mayExist: Bool {
     // The caller's next call reports the fault.
-    (try? inside.isEmpty || exists(inside, at: origin())) ?? true
+    (try? inside.isEmpty || atOrigin { try exists(inside, at: $0) }) ?? true
   }
 
   /// Creates it and those above it, with the container's mode; succeeds if it exists.
   package func make() throws {
     try reporting("make the directory", path: path) {
-      let origin = try origin()
-      if root == nil { return try access.makeDirectoryIfMissing(inside, at: origin) }
-      var made = ""
-      for component in inside.split(separator: "/") {
-        made += (made.isEmpty ? "" : "/") + component
-        try access.makeDirectoryIfMissing(made, at: origin)
+      try atOrigin { origin in
+        if root == nil { return try access.makeDirectoryIfMissing(inside, at: origin) }
+        var made = ""
+        for component in inside.split(separator: "/") {
+          made += (made.isEmpty ? "" : "/") + component
+          try access.makeDirectoryIfMissing(made, at: origin)
+        }
       }
       // Something else may have its name.
       _ = try open()
@@ -116,9 +124,10 @@ package struct ContainerDirectory: Sendable {
         return try WormholeSystem.link(
           file, at: Directory.current, to: name, at: directory.rawValue)
       }
-      try WormholeSystem.link(
-        String(file.dropFirst(root.path.count + 1)), at: origin(), to: name,
-        at: directory.rawValue)
+      try atOrigin {
+        try WormholeSystem.link(
+          String(file.dropFirst(root.path.count + 1)), at: $0, to: name, at: directory.rawValue)
+      }
     }
   }
 
@@ -131,7 +140,7 @@ package struct ContainerDirectory: Sendable {
 
   /// Returns the version of a regular file; as `ForeignFile.version`.
   package func version(of name: String) throws -> Version? {
-    try ForeignFile.version(entry(name), at: origin(), path: path + "/" + name)
+    try atOrigin { try ForeignFile.version(entry(name), at: $0, path: path + "/" + name) }
   }
 
   /// Returns the content of a regular file with its version; as `ForeignFile.content`.

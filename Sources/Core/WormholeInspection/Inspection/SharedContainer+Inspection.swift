@@ -159,7 +159,8 @@ extension SharedContainer {
   /// Removes a staged `container.plist`, or the directory of a long identifier with that one file
   /// in it.
   private func removeCreation(_ path: String) throws {
-    let directory = try root.handle().descriptor.rawValue
+    let handle = try root.handle()
+    let directory = handle.descriptor.rawValue
     let inside = inside(path)
     do throws(Errno) {
       guard try fileStatus(inside, at: directory).kind == .directory else {

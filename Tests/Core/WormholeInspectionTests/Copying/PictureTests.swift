@@ -302,7 +302,8 @@ struct PictureTests {
     let names: [[UInt8]] = [
       Array("caf".utf8) + [0xE9], [0xFF], [0xC3], Array("a\nb".utf8), Array("é".utf8),
     ]
-    let directory = try source.root.handle().descriptor.rawValue
+    let handle = try source.root.handle()
+    let directory = handle.descriptor.rawValue
     for (number, name) in names.enumerated() {
       let place = FileName(bytes: name)
       if number.isMultiple(of: 2) {

@@ -66,7 +66,8 @@ extension TransactionTests {
       site: value.directory.leaseSite(protecting: value.fileName), mode: .exclusive,
       term: .seconds(60), deadline: .now + .seconds(20)
     ).run()
-    let at = try container.root.handle().descriptor.rawValue
+    let handle = try container.root.handle()
+    let at = handle.descriptor.rawValue
     let (late, later) = (Transaction(nonce: "1"), Transaction(nonce: "2"))
     for path in [NameKind.own, Transaction.directory, later.path] {
       try container.root.makeDirectoryIfMissing(path, at: at)

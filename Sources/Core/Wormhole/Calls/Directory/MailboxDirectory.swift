@@ -77,7 +77,8 @@ package struct MailboxDirectory: Sendable {
     for attempt in 0..<renameRaceLimit {
       // A sweeper, or a process that removes everything, may be at work.
       if attempt > 0 { pauseThread(.microseconds(100)) }
-      let container = try root.refreshed(root.handle()).descriptor.rawValue
+      let handle = try root.refreshed(root.handle())
+      let container = handle.descriptor.rawValue
       let staged = Self.kind + "/" + Self.newPrefix + Nonce.next()
       do throws(Errno) {
         try root.makeDirectoryIfMissing(Self.kind, at: container)
@@ -108,7 +109,8 @@ package struct MailboxDirectory: Sendable {
 
   /// Opens the lock's file; nil if there is none.
   func openOwner() throws -> FileDescriptor? {
-    let container = try root.handle().descriptor.rawValue
+    let handle = try root.handle()
+    let container = handle.descriptor.rawValue
     return try ifPresent(Self.openOwner(relativePath, at: container))
   }
 
@@ -119,7 +121,8 @@ package struct MailboxDirectory: Sendable {
   }
 
   func isDead() throws -> Bool {
-    try Self.isDead(relativePath, at: root.handle().descriptor.rawValue)
+    let handle = try root.handle()
+    return try Self.isDead(relativePath, at: handle.descriptor.rawValue)
   }
 
   private static func isDead(_ path: String, at container: Int32) throws(Errno) -> Bool {
@@ -130,7 +133,8 @@ package struct MailboxDirectory: Sendable {
 
   /// Removes all of it, repeatedly: new entries may arrive as long as the directory exists.
   func remove() throws {
-    try Self.remove(relativePath, at: root.handle().descriptor.rawValue)
+    let handle = try root.handle()
+    try Self.remove(relativePath, at: handle.descriptor.rawValue)
   }
 
   private static func remove(_ path: String, at container: Int32) throws(Errno) {
@@ -154,7 +158,8 @@ package struct MailboxDirectory: Sendable {
   /// Returns the mailboxes of one container that no longer have an owner, as paths in the
   /// container; including those whose creators died.
   package static func dead(in root: ContainerRoot) throws -> [String] {
-    let container = try root.handle().descriptor.rawValue
+    let handle = try root.handle()
+    let container = handle.descriptor.rawValue
     return try (SharedContainer.entries(kind, at: container) ?? []).compactMap { entry in
       let path = kind + "/" + entry.name.text
       let isNew = entry.name.hasPrefix(newPrefix)
@@ -168,7 +173,8 @@ package struct MailboxDirectory: Sendable {
   }
 
   package static func sweep(_ path: String, in root: ContainerRoot) throws {
-    let container = try root.handle().descriptor.rawValue
+    let handle = try root.handle()
+    let container = handle.descriptor.rawValue
     guard try isDead(path, at: container) else { return }
     try remove(path, at: container)
   }

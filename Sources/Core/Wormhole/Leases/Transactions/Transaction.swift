@@ -132,7 +132,8 @@ extension Transaction {
   /// - Parameter path: Its directory, relative to the container.
   /// - Throws: Also if a value cannot be looked at: it may need them.
   package static func sweep(_ path: String, in root: ContainerRoot) throws {
-    let container = try root.handle().descriptor.rawValue
+    let handle = try root.handle()
+    let container = handle.descriptor.rawValue
     let transaction = Transaction(nonce: String(path.dropFirst(directory.utf8.count + 1)))
     if try transaction.isCommitted(at: container) {
       for kind in [NameKind.value, .ownValue] {

@@ -240,7 +240,8 @@ final class Vacancy: Sendable {
   /// Returns whether the directory is unchanged since it was found to be without members.
   func isKnown(at directory: NamedDirectory) throws -> Bool {
     guard let known = known.withLock({ $0 }) else { return false }
-    let container = try directory.root.handle().descriptor.rawValue
+    let handle = try directory.root.handle()
+    let container = handle.descriptor.rawValue
     return try ifPresent(fileStatus(directory.relativePath, at: container)) == known
   }
 }

@@ -117,7 +117,8 @@ final class ContainerPicture {
 
   private func putUpSign() throws {
     guard sign == nil else { return }
-    let container = try root.handle().descriptor.rawValue
+    let handle = try root.handle()
+    let container = handle.descriptor.rawValue
     do throws(Errno) {
       sign = try PicturePause(in: root, at: container)
     } catch {
@@ -173,7 +174,8 @@ private struct ValuePicture {
   /// - Parameter met: Given the status of each value's file, before it is read.
   mutating func pass(_ met: (FileStatus) throws -> Void) throws -> Int {
     var changes = 0
-    let directory = try container.root.handle().descriptor.rawValue
+    let handle = try container.root.handle()
+    let directory = handle.descriptor.rawValue
     for (index, (kind, part)) in container.root.meanings.enumerated() {
       var left = things[index] ?? [:]
       for entry in try SharedContainer.entries(kind.path, at: directory) ?? [] {

@@ -167,7 +167,8 @@ final class TreePicture {
 
   private func remove(_ path: TreePath, of item: Item) throws {
     let (above, name) = Self.split(path, of: item)
-    let root = try target.handle().descriptor.rawValue
+    let handle = try target.handle()
+    let root = handle.descriptor.rawValue
     guard let place = try open(item.place, at: root), let to = try open(above, at: place.rawValue)
     else { return }
     try naming([item.place, above], in: target) {
@@ -188,7 +189,8 @@ final class TreePicture {
   }
 
   private func makePlace(_ item: Item, _ above: [UInt8]) throws -> FileDescriptor {
-    let root = try target.handle().descriptor.rawValue
+    let handle = try target.handle()
+    let root = handle.descriptor.rawValue
     let ends = item.place.indices.filter { item.place[$0] == 0x2F } + [item.place.endIndex]
     for end in ends where end > 0 {
       try target.makeDirectoryIfMissing(
@@ -208,7 +210,8 @@ extension TreePicture.Item {
   /// The files that a group keeps beside the container's own entries, and a phone app's directories for
   /// its watches.
   static func beside(in root: ContainerRoot) throws -> [Self] {
-    let directory = try root.handle().descriptor.rawValue
+    let handle = try root.handle()
+    let directory = handle.descriptor.rawValue
     let own = try names(".", at: directory).filter { !SharedContainer.isOurs($0) }
     return own.map { Self(place: [], name: $0) }
       + (try names(ofWatches, at: directory).map { Self(place: Array(ofWatches.utf8), name: $0) })
@@ -216,7 +219,8 @@ extension TreePicture.Item {
 
   /// The parts of names that are copied unchanged.
   static func parts(in root: ContainerRoot) throws -> [Self] {
-    let directory = try root.handle().descriptor.rawValue
+    let handle = try root.handle()
+    let directory = handle.descriptor.rawValue
     var items: [Self] = []
     for kind in NameKind.users + NameKind.owns {
       let parts = root.parts[kind.primitive].filter { [.whole, .each].contains($0.copied) }
@@ -273,7 +277,8 @@ struct BesideCopy {
     }
     try ContainerLocation.create(path)
     let target = try ContainerRoot(path: path, access: ContainerAccess(of: fileStatus(path)))
-    let directory = try target.handle().descriptor.rawValue
+    let handle = try target.handle()
+    let directory = handle.descriptor.rawValue
     for item in items where try exists(FileName(bytes: item.path), at: directory) {
       throw AppGroupError(
         .nameCollision, "copy the container",
