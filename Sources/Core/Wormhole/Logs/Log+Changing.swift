@@ -117,14 +117,20 @@ extension Log {
   package static func sweepPositions(
     in container: SharedContainer, until deadline: ContinuousClock.Instant
   ) throws -> [String] {
-    let logs = Set(try container.logNames().map { EncodedName($0).component })
+    let logs: @Sendable () throws -> Set<String> = {
+      Set(try container.logNames().map { EncodedName($0).component })
+    }
+    let found = try logs()
     return try container.own.valueIdentifiers().filter { identifier in
       // The presence of its reader has the same name.
       guard let (directory, _) = LogCursor.subscriber(ofOwnName: identifier),
-        !logs.contains(directory),
+        !found.contains(directory),
         try !container.own.presence(identifier).members().contains(where: \.isExclusive)
       else { return false }
-      return try container.own.value(identifier).remove(until: deadline)
+      // The log may have begun again since, and a subscriber have read it.
+      return try container.own.value(identifier).edit(.init(until: deadline)) { snapshot in
+        try snapshot.version == nil || logs().contains(directory) ? (.keep, false) : (.remove, true)
+      }
     }
   }
 

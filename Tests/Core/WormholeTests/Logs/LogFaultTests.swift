@@ -121,6 +121,41 @@ struct LogFaultTests {
     #expect(try Log.sweepPositions(in: scene.container, until: soon).count == 4)
   }
 
+  #if DEBUG
+    private func beginAgain() {
+      Faults.$plan.withValue(nil) {
+        do {
+          try scene.directory.container().log("l").append(2)
+          let read = try scene.read(as: "s")
+          #expect(read == [2])
+        } catch {
+          Issue.record(error)
+        }
+      }
+    }
+
+    @Test("keeps the position of a subscriber whose log began again during a sweep")
+    func sweepOfLiving() throws {
+      try log.append(1)
+      #expect(try scene.read(as: "s") == [1])
+      try FileManager.default.removeItem(atPath: log.path)
+      let listing = Faults.Plan { _, _ in .proceed }
+      _ = try Faults.$plan.withValue(listing) { try scene.container.logNames() }
+      let calls = listing.calls
+      // After the sweep has listed the logs.
+      let plan = Faults.Plan { _, index in
+        if index == calls { beginAgain() }
+        return .proceed
+      }
+      let gone = try Faults.$plan.withValue(plan) {
+        try Log.sweepPositions(in: scene.container, until: soon)
+      }
+      #expect(gone.isEmpty)
+      let reader = try scene.directory.container().log("l").subscribe("s")
+      #expect(try scene.drain(reader) == [])
+    }
+  #endif
+
   @Test("is not led astray by planted numbers, however large, nor kept from taking messages away")
   func planted() throws {
     try log.setBounds(.init(messages: 8, bytes: 1 << 20))

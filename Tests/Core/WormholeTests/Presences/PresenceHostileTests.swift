@@ -107,6 +107,24 @@ struct PresenceHostileTests {
     withExtendedLifetime((believed, keep)) {}
   }
 
+  #if DEBUG
+    @Test("is looked at without the kernel's locks, too: a foreign member is unknown then")
+    func withoutLocks() throws {
+      let own = try presence.enter()
+      var record = PresenceRecord(isExclusive: false, content: nil)
+      record.directory = try fileStatus(place).inode
+      var value = try PropertyListValue(bytes: try record.bytes())
+      value["namespace"] = PropertyListValue(record.identity.namespace ^ 1)
+      let foreign = try plant(record.id, try value.binaryBytes())
+      // Only /proc is opened by a whole path.
+      let plan = Faults.Plan { call, _ in call == .openat ? .fail(.accessDenied) : .proceed }
+      let members = try Faults.$plan.withValue(plan) { try presence.members() }
+      #expect(Set(members.map(\.id)) == [own.id, record.id], "\(directory.listing)")
+      #expect(members.first { $0.id == record.id }?.state == .unknown)
+      withExtendedLifetime(foreign) {}
+    }
+  #endif
+
   // the kernel                 an observer
   // reports a close
   //                            looks: still locked

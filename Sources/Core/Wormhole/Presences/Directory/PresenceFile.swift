@@ -79,7 +79,8 @@ extension PresenceDirectory {
       guard record.identity.isVisible else {
         // In another namespace, on another machine, or of an earlier start of this one. A container may have
         // a boot id of its own (systemd-nspawn), so the lock's holder is compared, as it sees itself.
-        let holders = try LockTable.current().holders(of: file)
+        // Without the table the holder is unknown, as one that is not shown there.
+        let holders = (try? LockTable.current())?.holders(of: file) ?? []
         let isForeign = holders.allSatisfy(record.identity.differs(fromProcessHere:))
         return isForeign && !holders.isEmpty ? .gone : .unknown
       }
