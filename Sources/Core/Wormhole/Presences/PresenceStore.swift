@@ -103,7 +103,7 @@ package final class LossHandlers: Sendable {
   package func report(_ loss: AppGroupError) {
     let all = handlers.withLock { exchange(&$0, with: []) }
     guard !all.isEmpty else { return }
-    Blocking.queue().async { for handler in all { handler(loss) } }
+    Blocking.urgently { for handler in all { handler(loss) } }
   }
 }
 

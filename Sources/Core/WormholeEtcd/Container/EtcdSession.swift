@@ -117,16 +117,18 @@ package final class EtcdSession: Sendable {
   }
 
   private func keepAliveLater(after pause: Duration) {
-    Blocking.queue().after(pause) { [weak self] in
-      guard let self, self.isAlive else { return }
-      keepAliveNow()
+    Timers.after(pause) { [weak self] in
+      guard let self, isAlive else { return }
+      Blocking.urgently { [weak self] in self?.keepAliveNow() }
     }
   }
 
   private func keepAliveNow() {
     guard Program.processID == processID else { return }
+    let sent = ContinuousClock.now
+    for eighth in 1...Self.mostBeside { keepAliveBeside(sent, after: lifetime / 8 * eighth) }
     do throws(EtcdError) {
-      try keepAlive(until: .now + lifetime / 2)
+      try keepAlive(until: sent + lifetime / 2)
       keepAliveLater(after: renewal)
     } catch {
       // The calls of its users report that etcd cannot be reached.
@@ -134,11 +136,27 @@ package final class EtcdSession: Sendable {
     }
   }
 
+  /// How many more keep-alives are sent beside one that is not answered.
+  private static let mostBeside = 2
+
+  /// Sends another keep-alive, on another connection, if one is not answered: etcd may be well, and only
+  /// its connection dead.
+  private func keepAliveBeside(_ sent: ContinuousClock.Instant, after pause: Duration) {
+    Timers.after(pause) { [weak self] in
+      guard let self, isAlive, state.withLock({ $0.kept < sent }) else { return }
+      Blocking.urgently { [weak self] in
+        guard let self else { return }
+        // The first one reports a failure.
+        try? keepAlive(until: sent + lifetime / 2)
+      }
+    }
+  }
+
   // MARK: Its end
 
   /// Calls a closure when the session is found to have ended; at once if it has.
   ///
-  /// - Parameter handler: Called on a queue where it may block.
+  /// - Parameter handler: Called on a thread where it may block.
   /// - Returns: Keeps the handler as long as it lasts.
   package func onEnd(_ handler: @escaping @Sendable () -> Void) -> EndHandler {
     let number = state.withLock { state -> Int? in
@@ -147,7 +165,7 @@ package final class EtcdSession: Sendable {
       state.handlers[state.nextHandler] = handler
       return state.nextHandler
     }
-    if number == nil { Blocking.queue().async(execute: handler) }
+    if number == nil { Blocking.urgently(handler) }
     return EndHandler(session: self, number: number)
   }
 
@@ -168,7 +186,7 @@ package final class EtcdSession: Sendable {
 
   /// Notes that the session has ended, as a transaction has shown.
   package func end() {
-    for handler in takeHandlers() { Blocking.queue().async(execute: handler) }
+    for handler in takeHandlers() { Blocking.urgently(handler) }
   }
 
   /// Ends it because the history was replaced: its holders have to learn that their changes since
@@ -180,7 +198,7 @@ package final class EtcdSession: Sendable {
     let handlers = takeHandlers()
     // If this fails, the lease expires by itself a little later. A lasting one stays for others.
     if !isLasting { _ = try? client.revokeLease(lease, until: deadline) }
-    for handler in handlers { Blocking.queue().async(execute: handler) }
+    for handler in handlers { Blocking.urgently(handler) }
   }
 
   private func takeHandlers() -> [@Sendable () -> Void] {

@@ -21,6 +21,17 @@ package enum Blocking {
     _ = hasBegun.wait(timeout: .now() + .seconds(1))
   }()
 
+  /// Runs a closure on a thread of its own. It waits for no other call of the process: libdispatch has no
+  /// thread left while 255 calls block.
+  package static func urgently(_ body: @escaping @Sendable () -> Void) {
+    do throws(Errno) {
+      try startThread(name: "wormhole.urgent", body)
+    } catch {
+      // No thread can be had now; the library waits until there is one.
+      queue().async(execute: body)
+    }
+  }
+
   /// Runs a closure at the monitor's next poll, after a failure that may pass.
   package static func retry(_ body: @escaping @Sendable () -> Void) {
     queue().after(ChangeMonitor.pollInterval, body)

@@ -17,6 +17,9 @@ package final class LossyProxy: Sendable {
     let share: Atomic<Int>
     let isBlocked = Atomic(false)
     let connections = Mutex<[Int32: SharedDescriptor]>([:])
+    /// The path of the last request of each.
+    let paths = Mutex<[Int32: String]>([:])
+    let silent = Mutex<Set<Int32>>([])
 
     init(
       to endpoint: String, losingOneIn share: Int,
@@ -65,6 +68,8 @@ package final class LossyProxy: Sendable {
           try startThread(name: "proxied") {
             Self.serve(client, traffic)
             traffic.connections.withLock { $0[number] = nil }
+            traffic.paths.withLock { $0[number] = nil }
+            traffic.silent.withLock { _ = $0.remove(number) }
           }
         } catch {
           print("no thread for a connection: \(error)")
@@ -89,6 +94,16 @@ package final class LossyProxy: Sendable {
     for client in open { client.descriptor.endConnection() }
   }
 
+  /// From now on nothing passes through the present connections, although they stay open.
+  ///
+  /// - Parameter path: of their requests, if only some connections are meant.
+  package func silence(_ path: String? = nil) {
+    let open = traffic.connections.withLock { Set($0.keys) }
+    traffic.paths.withLock { paths in
+      traffic.silent.withLock { $0.formUnion(open.filter { path == nil || paths[$0] == path }) }
+    }
+  }
+
   /// Ends all connections, and each new one at once.
   package func block() {
     traffic.isBlocked.store(true, ordering: .relaxed)
@@ -106,16 +121,19 @@ package final class LossyProxy: Sendable {
     do {
       let server = try FileDescriptor.connected(to: traffic.endpoint)
       let ends = [client.descriptor.rawValue, server.rawValue]
+      let isSilent = { traffic.silent.withLock { $0.contains(ends[0]) } }
       var isWrite = false
       while true {
         let isReady = try waitReadable(ends, until: .now + .seconds(3_600))
         if isReady[0] {
           let bytes = try Program.read(from: ends[0], maximumBytes: 1 << 16)
           guard !bytes.isEmpty else { return }
+          if isSilent() { continue }
           if bytes.starts(with: "POST ".utf8) {
             let words = bytes.prefix(200).split(separator: 0x20)
             let path = String(decoding: words.dropFirst().first ?? [], as: UTF8.self)
             isWrite = ["/v3/kv/txn", "/v3/kv/put"].contains(path)
+            traffic.paths.withLock { $0[ends[0]] = path }
             traffic.onRequest(path)
           }
           try server.sendAll(bytes)
@@ -123,6 +141,7 @@ package final class LossyProxy: Sendable {
         if isReady[1] {
           let bytes = try Program.read(from: ends[1], maximumBytes: 1 << 16)
           guard !bytes.isEmpty else { return }
+          if isSilent() { continue }
           if isWrite {
             isWrite = false
             if traffic.losesThis() { return }
