@@ -42,6 +42,8 @@ final class KeyFollower: Sendable {
   private struct State {
     weak var user: (any KeyFollowing)?
     var watch: EtcdWatch?
+    /// How many watches were begun: one that ends before it is kept must not replace its successor.
+    var begun = 0
     var isCancelled = false
     /// Whether a look is pending, and whether a watch begins with it.
     var pending: (isLook: Bool, isWatch: Bool) = (false, false)
@@ -105,11 +107,15 @@ final class KeyFollower: Sendable {
   private var user: (any KeyFollowing)? { state.withLock(\.user) }
 
   private func watch(from moment: EtcdMoment) {
+    let number = state.withLock { state in
+      state.begun += 1
+      return state.begun
+    }
     let new = container.client.watch(range, after: moment) { [weak self] in
       self?.hear($0, of: moment.history)
     }
     let old = state.withLock { state -> EtcdWatch? in
-      guard !state.isCancelled else { return new }
+      guard !state.isCancelled, state.begun == number else { return new }
       state.heard = HeardChanges(after: moment)
       return exchange(&state.watch, with: new)
     }

@@ -206,6 +206,24 @@ struct FaultTests {
     #expect(heard.resumed > 0)
   }
 
+  @Test("that answers only on other connections: watches move from the silent one")
+  func silentStream() throws {
+    let heard = HeardEvents()
+    let proxy = try LossyProxy(to: node.endpoint)
+    let client = node.client {
+      $0.endpoints = [proxy.endpoint]
+      $0.probeInterval = .milliseconds(300)
+    }
+    let first = try set("1")
+    let watch = client.watch(.key(key), from: first, onNews: heard.take)
+    defer { watch.cancel() }
+    try heard.wait(for: ["1"])
+    try eventually("it was checked") { client.watches.pulses > 2 }
+    proxy.silence("/v3/watch")
+    try set("2")
+    try heard.wait(for: ["1", "2"])
+  }
+
   @Test("is checked only while it is asked nothing else that shows as much")
   func probes() throws {
     let interval = Duration.milliseconds(500)

@@ -19,8 +19,6 @@ final class EtcdWatches: Sendable {
     var generation = 0
     /// The known history when the stream began.
     var moment = EtcdMoment.none
-    /// A watch that had no confirmation at the last probe, and the time of the first such probe.
-    var stalled: (watch: Int, since: ContinuousClock.Instant)?
     /// How often in a row connecting failed.
     var failures = 0
     /// Since when no attempt has succeeded and some were refused.
@@ -28,6 +26,7 @@ final class EtcdWatches: Sendable {
 
     var lostConnections = 0
     var madeConnections = 0
+    var pulses = 0
 
     /// Gives the stream up, or the attempt; its news does not count from now on.
     mutating func takeStream() -> HTTPStream? {
@@ -67,6 +66,7 @@ final class EtcdWatches: Sendable {
   var count: Int { state.withLock { $0.table.entries.count } }
   var lostConnections: Int { state.withLock { $0.lostConnections } }
   var madeConnections: Int { state.withLock { $0.madeConnections } }
+  var pulses: Int { state.withLock { $0.pulses } }
 
   func remove(_ number: Int) {
     let idle = state.withLock { state -> HTTPStream? in
@@ -136,7 +136,6 @@ final class EtcdWatches: Sendable {
     // The last watch has been cancelled, or there is a newer attempt.
     guard state.generation == generation else { return }
     state.token = token
-    state.stalled = nil
     state.moment = cluster.moment
     let content = state.table.begin()
     do throws(HTTPError) {
@@ -253,8 +252,9 @@ final class EtcdWatches: Sendable {
     cluster.answered(endpoint).map { $0 + interval }
   }
 
-  /// Checks the member that serves the stream, which also shows whether the history was replaced.
-  /// If it does not answer, or has not confirmed a watch for a while, the stream moves to another.
+  /// Checks the member that serves the stream, which also shows whether the history was replaced, and
+  /// then the stream: the question goes another way, on which packets may still pass.
+  /// If the member does not answer, the stream moves to another.
   private func probe(_ generation: Int) {
     let serving = state.withLock { state -> (String, [UInt8])? in
       guard state.generation == generation, state.stream != nil,
@@ -274,16 +274,24 @@ final class EtcdWatches: Sendable {
         if error.code == .unreachable { return lose(generation) }
       }
     }
-    let isStalled = state.withLock { state in
-      guard state.generation == generation else { return false }
-      guard let watch = state.table.unconfirmed else {
-        state.stalled = nil
-        return false
-      }
-      let since = state.stalled?.watch == watch ? state.stalled?.since ?? .now : .now
-      state.stalled = (watch, since)
-      return .now - since >= interval / 2
+    state.withLock { state in
+      guard state.generation == generation else { return }
+      state.stream?.send(state.table.pulse())
+      state.pulses += 1
     }
-    if isStalled { lose(generation) } else { probeLater(generation, at: endpoint) }
+    queue.after(interval / 2) { [weak self] in self?.checkStream(generation) }
+  }
+
+  /// Moves the stream if a watch, or the sign of life, was not confirmed for a while.
+  private func checkStream(_ generation: Int) {
+    let awaited = state.withLock { state in
+      state.generation == generation ? (state.endpoint, state.table.awaitedSince) : nil
+    }
+    guard let (endpoint, since) = awaited else { return }
+    if let since, .now - since >= interval / 2 {
+      lose(generation)
+    } else {
+      probeLater(generation, at: endpoint)
+    }
   }
 }

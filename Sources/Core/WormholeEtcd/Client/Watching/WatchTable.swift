@@ -27,8 +27,8 @@ struct WatchTable {
   /// The requested watches that the member has not confirmed yet, in this order. A watch has the
   /// same number there as here.
   private var asked: ArraySlice<Int> = []
-  /// The watch whose confirmation comes next; nil if all are confirmed.
-  var unconfirmed: Int? { asked.first }
+  /// Since when the next confirmation is awaited; nil if all are there.
+  private(set) var awaitedSince: ContinuousClock.Instant?
 
   mutating func add(_ number: Int, _ range: KeyRange, from first: EtcdMoment) {
     entries[number] = Entry(range: range, history: first.history, next: first.revision)
@@ -39,12 +39,12 @@ struct WatchTable {
   /// The connection was lost: its watches learn of it when they continue.
   mutating func lose() {
     for (number, entry) in entries { entries[number]?.isLost = entry.isServed }
-    asked = []
+    (asked, awaitedSince) = ([], nil)
   }
 
   /// Returns the request that begins a connection: all watches, each where it stopped.
   mutating func begin() -> [UInt8] {
-    asked = []
+    (asked, awaitedSince) = ([], nil)
     var content: [UInt8] = []
     #if DEBUG
       if EtcdFault.resumingLate.isActive {
@@ -59,15 +59,30 @@ struct WatchTable {
   mutating func ask(for number: Int) -> [UInt8] {
     entries[number]?.fragments = []
     guard let entry = entries[number] else { return [] }
+    return create(number, entry.range, from: entry.next)
+  }
+
+  private mutating func create(_ number: Int, _ range: KeyRange, from first: Int64) -> [UInt8] {
     asked.append(number)
+    awaitedSince = awaitedSince ?? .now
     let creation: WireText = [
       "create_request": [
-        "key": .bytes(entry.range.first), "range_end": entry.range.end.map { .bytes($0) },
-        "start_revision": .number(entry.next), "watch_id": .number(Int64(number)), "fragment": .yes,
+        "key": .bytes(range.first), "range_end": range.end.map { .bytes($0) },
+        "start_revision": .number(first), "watch_id": .number(Int64(number)), "fragment": .yes,
       ]
     ]
     return creation.bytes
   }
+
+  /// Returns the request for a sign of life of the connection itself: a watch of a key that is watched
+  /// already, from a revision that never comes. Its confirmation is the sign. The former one ends.
+  mutating func pulse() -> [UInt8] {
+    guard let range = entries.values.first?.range else { return [] }
+    return Self.refrain(from: Self.pulseNumber)
+      + create(Self.pulseNumber, .key(range.first), from: .max)
+  }
+
+  private static let pulseNumber = Int.max
 
   /// Returns the request of a connection to stop serving a watch.
   static func refrain(from number: Int) -> [UInt8] {
@@ -118,6 +133,7 @@ struct WatchTable {
     if result.created ?? false {
       // A watch that is refused at once has no number, but keeps its turn.
       guard let number = asked.popFirst() else { return [.reconnect(tokenExpired: false)] }
+      awaitedSince = asked.isEmpty ? nil : .now
       if result.canceled ?? false {
         // etcd 3.4 reads no further requests of the connection after one that it refuses.
         return end(number, result) + [.reconnect(tokenExpired: false)]
