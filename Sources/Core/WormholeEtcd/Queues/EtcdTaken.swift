@@ -75,7 +75,8 @@ final class EtcdTaken: TakenStore {
   }
 
   func log(_ line: String, until deadline: ContinuousClock.Instant?) throws -> Bool {
-    try change(until: deadline) { $0.deliveries += line }
+    // The whole claim is written again with each line.
+    try change(until: deadline) { $0.deliveries = DeliveryLog.reduced($0.deliveries + line) }
     return false
   }
 
@@ -134,7 +135,8 @@ final class EtcdTaken: TakenStore {
     try finish([], until: deadline)
   }
 
-  /// Ends an invalid batch, with the failure of each of its entries.
+  /// Ends an invalid batch, with the failure of each of its entries. As much of it is kept as fits into
+  /// one request with the rest.
   func putAside(
     _ bytes: [UInt8], as status: QueueEntryStatus, until deadline: ContinuousClock.Instant?
   ) throws {
@@ -145,7 +147,11 @@ final class EtcdTaken: TakenStore {
       try change(notes(some, status), until: deadline) { $0.settled.formUnion(some) }
     }
     try finish(
-      notes(rest, status) + [.put(key: store.key(.foreign, name.text), value: bytes)],
+      notes(rest, status) + [
+        .put(
+          key: store.key(.foreign, name.text),
+          value: Array(bytes.prefix(EtcdContainer.maximumBytes)))
+      ],
       until: deadline)
   }
 

@@ -16,8 +16,8 @@ struct QueueOnFaultyEtcdTests {
 
   init() throws { directory = try TemporaryDirectory() }
 
-  private func queue(_ endpoint: String) throws -> Queue {
-    var location = EtcdLocation(endpoints: [endpoint], prefix: "test")
+  private func queue(_ endpoint: String, prefix: String = "test") throws -> Queue {
+    var location = EtcdLocation(endpoints: [endpoint], prefix: prefix)
     // The session outlives a call that gets no answer.
     location.lifetime = .seconds(60)
     return try SharedContainer(etcd: location, companion: directory.path).queue("q")
@@ -105,6 +105,40 @@ struct QueueOnFaultyEtcdTests {
       of: { try entry.acknowledge() }, losing: proxy,
       until: { try keys.client.read(.key(claim), until: soon).items.isEmpty })
     #expect(error?.code == .outcomeUnknown, "\(String(describing: error))")
+  }
+
+  @Test("keeps a claim small, however often its entry is given back")
+  func releases() throws {
+    let queue = try queue(EtcdNode.shared.get().endpoint, prefix: "releases" + directory.path)
+    try queue.sender("a").enqueue(1)
+    let consumer = try queue.consume()
+    var bytes: [Int] = []
+    for round in 1...40 {
+      let entry = try #require(try consumer.next(until: soon))
+      #expect(entry.deliveries == round)
+      try entry.release(after: .milliseconds(1))
+      let keys = try #require(queue.store as? EtcdQueue)
+      let claim = keys.claimKey(entry.id.batch)
+      bytes.append(try #require(keys.client.read(.key(claim), until: soon).items.first).value.count)
+    }
+    #expect(bytes[39] < bytes[1] + 8, "\(bytes)")
+  }
+
+  @Test("puts a batch aside that is too large to be put aside whole")
+  func largeBatch() throws {
+    let queue = try queue(EtcdNode.shared.get().endpoint, prefix: "large" + directory.path)
+    let keys = try #require(queue.store as? EtcdQueue)
+    try queue.sender("a").enqueue(1)
+    let waiting = try keys.client.read(keys.range(.entries), until: soon).items
+    let key = try #require(waiting.first).key
+    _ = try keys.client.commit(
+      EtcdTransaction(
+        if: [.version(of: key, -1, is: .greater)],
+        then: [.put(key: key, value: [UInt8](repeating: 1, count: 1_572_400))]),
+      until: soon)
+    try queue.sender("a").enqueue(2)
+    let entry = try #require(try queue.consume().next(until: soon))
+    #expect(entry.payload == 2)
   }
 
   @Test("takes a mark back that was made, though its answer was lost")

@@ -155,8 +155,8 @@ package struct DeliveryLog: Sendable {
       guard let first = numbers.first, let index = first.map({ Int($0) }) else { continue }
       if numbers.count == 3, let pause = numbers[1], let due = numbers[2] {
         pauses[index] = (pause, due)
-      } else if numbers.count == 1 {
-        noteDelivery(of: index)
+      } else if numbers.count <= 2, let count = numbers.count == 1 ? 1 : numbers[1] {
+        noteDelivery(of: index, count: Int(min(max(count, 0), 1 << 30)))
       }
     }
   }
@@ -172,9 +172,19 @@ package struct DeliveryLog: Sendable {
     return .now + .milliseconds(min(max(remaining, 0), max(pause, 0)))
   }
 
-  package mutating func noteDelivery(of index: Int) {
-    if index == 0 { first += 1 } else { others[index, default: 0] += 1 }
+  package mutating func noteDelivery(of index: Int, count: Int = 1) {
+    if index == 0 { first += count } else { others[index, default: 0] += count }
     if !pauses.isEmpty { pauses[index] = nil }
+  }
+
+  /// Returns the same record with at most two lines for each entry: "0 9" stands for nine deliveries.
+  package static func reduced(_ text: String) -> String {
+    let log = DeliveryLog(Array(text.utf8))
+    let counts = log.others.merging([0: log.first]) { $1 }.filter { $0.value > 0 }
+    return counts.sorted { $0.key < $1.key }
+      .map { $0.value == 1 ? line($0.key) : "\($0.key) \($0.value)\n" }.joined()
+      + log.pauses.sorted { $0.key < $1.key }
+      .map { "\($0.key) \($0.value.pause) \($0.value.due)\n" }.joined()
   }
 
   package static func line(_ index: Int) -> String { "\(index)\n" }
