@@ -81,15 +81,18 @@ final class EtcdMailbox: Mailbox, KeyFollowing {
 
   /// Creates the owner's key, and returns the moment.
   private func make(_ call: EtcdContainer) throws -> EtcdMoment {
-    let session = try call.session()
-    state.withLock { $0.session = session }
     let owner: PropertyListValue = [
       "pid": .integer(Int64(process.processID)), "program": .string(ProcessIdentity.program),
       "host": .string(Program.hostName), "stamp": .string(Nonce.next()),
     ]
-    let outcome = try call.commit(
-      EtcdTransaction(if: [], then: []),
-      .init(key: keys.owner, base: nil, value: try owner.binaryBytes()), lease: session.lease)
+    let bytes = try owner.binaryBytes()
+    let (session, outcome) = try call.underSession { session in
+      state.withLock { $0.session = session }
+      let outcome = try call.commit(
+        EtcdTransaction(if: [], then: []), .init(key: keys.owner, base: nil, value: bytes),
+        lease: session.lease)
+      return (session, outcome)
+    }
     guard outcome.succeeded else { throw EtcdError(.refused, "its address is in use") }
     let place = Place(
       handler: session.onEnd { [weak self] in self?.sessionEnded() }, created: outcome.revision)

@@ -139,7 +139,7 @@ struct WireKeyValue: Decodable {
 /// `EtcdCluster.call` checks everything else that a request expects.
 struct WireAnswer: Decodable {
   enum CodingKeys: String, CodingKey {
-    case header, kvs, more, count, succeeded, grantedTTL
+    case header, kvs, more, count, succeeded, grantedTTL, keys
     case token, version, leader, dbSize, dbSizeInUse, members, alarms, leases
     case lease = "ID"
     case timeToLive = "TTL"
@@ -158,6 +158,8 @@ struct WireAnswer: Decodable {
   let lease: WireInteger?
   let timeToLive: WireInteger?
   let grantedTTL: WireInteger?
+  /// The keys on it.
+  let keys: [String]?
   // For operators.
   let token: String?
   let version: String?

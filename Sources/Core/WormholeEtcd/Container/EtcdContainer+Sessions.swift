@@ -39,6 +39,20 @@ extension EtcdContainer {
     throw EtcdError.replaced
   }
 
+  /// Makes a step under the session of this process; once more under a new one if etcd has ended the
+  /// session, and this process has not learned of that yet.
+  func underSession<Result>(
+    isLasting: Bool = false, _ step: (EtcdSession) throws -> Result
+  ) throws -> Result {
+    let session = try session(isLasting: isLasting)
+    do {
+      return try step(session)
+    } catch let error as EtcdError where error.code == .leaseGone {
+      session.end()
+      return try step(self.session(isLasting: isLasting))
+    }
+  }
+
   /// Creates a lease that ends at a time of day, in nanoseconds since 1970, and not before it.
   ///
   /// - Returns: Nil if that has passed.

@@ -27,7 +27,7 @@ enum RetiredLeases {
     let revoke = { @Sendable (deadline: ContinuousClock.Instant) in
       guard history == client.history, processID == Program.processID else { return }
       // If this fails, the lease expires by itself.
-      _ = try? client.revokeLease(number, until: deadline)
+      try? client.revokeUnusedLease(number, until: deadline)
     }
     left.withLock { $0[number] = revoke }
     _ = endsAtExit

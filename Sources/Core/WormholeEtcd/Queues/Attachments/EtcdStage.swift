@@ -30,17 +30,16 @@ final class EtcdStage: AttachmentStage {
     looking.add { try store.pieces.look() }
     defer { looking.drain() }
     life = try store.files.session()
-    session = try store.files.session(isLasting: true)
     var manifest = AttachmentManifest(
       content: id, size: bytes, sender: sender, session: life.lease)
     manifest.isInDirectory = store.pieces.isInDirectory
     // The consumer that has the entry was not replaced.
     let fence = (entry?.batch.store as? EtcdTaken).map { [$0.fence] } ?? []
-    guard let begun = try store.begin(id, manifest, continuing: old, if: fence, session: session)
-    else {
-      throw (entry?.batch.queue ?? queue).replaced()
+    (session, begun) = try store.files.underSession(isLasting: true) { session in
+      guard let begun = try store.begin(id, manifest, continuing: old, if: fence, session: session)
+      else { throw (entry?.batch.queue ?? queue).replaced() }
+      return (session, begun)
     }
-    self.begun = begun
   }
 
   func copy(
