@@ -96,9 +96,16 @@ public struct Presence: Sendable {
     return try reporting("look who was present", path: path) { try store.last(after: look) }
   }
 
+  /// Returns the present processes without those that the caller knows by their ids.
+  ///
+  /// - Complexity: As `members`, for the others.
+  package func members(without isKnown: (String) -> Bool) throws -> [PresenceMember] {
+    try look(without: isKnown).live
+  }
+
   /// Lists the present processes: none if the name was never used.
-  private func look() throws -> PresenceLook {
-    try reporting("look who is present", path: path) { try store.look() }
+  private func look(without isKnown: (String) -> Bool = { _ in false }) throws -> PresenceLook {
+    try reporting("look who is present", path: path) { try store.look(without: isKnown) }
   }
 
   func check(_ record: PresenceRecord) throws {

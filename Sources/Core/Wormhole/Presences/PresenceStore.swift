@@ -10,7 +10,11 @@ package protocol PresenceStore: Sendable {
   /// The machine in a record; nil if all processes are on one machine.
   var host: String? { get }
 
-  func look() throws -> PresenceLook
+  /// Looks who is present.
+  ///
+  /// - Parameter isKnown: Whether the caller needs no look at the registration with an id; where a look at
+  ///   each costs nothing more, it may be there all the same.
+  func look(without isKnown: (String) -> Bool) throws -> PresenceLook
 
   /// Returns the process that was present last.
   ///

@@ -52,7 +52,7 @@ struct EtcdPresence: PresenceStore {
 
   // MARK: Looking
 
-  func look() throws -> PresenceLook {
+  func look(without isKnown: (String) -> Bool) throws -> PresenceLook {
     look(in: try etcd.read(members).items)
   }
 

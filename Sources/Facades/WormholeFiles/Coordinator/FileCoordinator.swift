@@ -172,7 +172,9 @@ extension FileCoordinator {
     do throws(Errno) {
       guard let (lock, containers) = try ItemLock.undisturbed(url.path) else { return nil }
       lock.isRead(for: ClaimName.purpose(of: purpose))
-      return PresenterSite.opened(containers).allSatisfy { $0.others().isEmpty } ? lock : nil
+      let kind = AccessRequest.reading(url, options).kind
+      return PresenterConversation.mustAsk(
+        in: containers, beforeReading: ItemPath(url.path), kind) ? nil : lock
     } catch {
       // The acquisition finds out whether it is an error.
       return nil

@@ -138,7 +138,7 @@ package final class PresenterConversation: Waiting, Sendable {
     for member in remote {
       // Only what concerns it: an access may be to thousands of items.
       let release = member.site.ask(
-        member, about: demands.filter { Self.concerns(member, [$0]) }, isForCallback: isInCallback
+        member, about: demands.filter { Self.concerns(member.path, member.answered, [$0]) }, isForCallback: isInCallback
       ) { [weak self] in self?.take($0, of: member) }
       if let release { state.withLock { $0.releases.append(release) } }
     }
@@ -171,15 +171,25 @@ package final class PresenterConversation: Waiting, Sendable {
   // MARK: Presenters of other processes
 
   private static func remote(for demands: [PresenterDemand]) -> [PresenterSite.Member] {
-    PresenterSite.asking(demands.map(\.path)).flatMap { $0.others() }
-      .filter { concerns($0, demands) }
+    PresenterSite.asking(demands.map(\.path)).flatMap { site in
+      site.others { concerns($0, $1, demands) }
+    }
   }
 
   private static func concerns(
-    _ member: PresenterSite.Member, _ demands: [PresenterDemand]
+    _ path: ItemPath, _ answered: AnsweredSteps, _ demands: [PresenterDemand]
   ) -> Bool {
-    !PresenterStep.steps(for: demands, ofPresenterAt: member.path, answering: member.answered)
-      .isEmpty
+    !PresenterStep.steps(for: demands, ofPresenterAt: path, answering: answered).isEmpty
+  }
+
+  /// Whether presenters of other processes in these containers are to be asked before an item is read.
+  static func mustAsk(
+    in containers: [ItemPath], beforeReading item: ItemPath, _ kind: AccessKind
+  ) -> Bool {
+    let demand = PresenterDemand(path: item, kind: kind)
+    return !PresenterSite.opened(containers).allSatisfy { site in
+      site.others { concerns($0, $1, [demand]) }.isEmpty
+    }
   }
 
   /// Looks at the presenters that have not answered: a presenter that has left counts as if it had,
@@ -269,9 +279,11 @@ extension PresenterConversation {
     for presenter in RegisteredPresenter.all where presenter.path != nil {
       presenter.watcher.follow(from: from, to: to, isOwn: presenter === own)
     }
-    for member in PresenterSite.asking([from]).flatMap({ $0.others() })
-    where member.path == from || from.contains(member.path) || member.path.contains(from) {
-      member.site.reportMove(member, from: from, to: to)
+    for site in PresenterSite.asking([from]) {
+      let members = site.others { path, _ in
+        path == from || from.contains(path) || path.contains(from)
+      }
+      for member in members { site.reportMove(member, from: from, to: to) }
     }
   }
 }
@@ -280,9 +292,10 @@ extension KeptCopies {
   /// Notifies the presenters of the item and of the directories above, in all processes.
   package func report(_ event: Event, _ copy: String) {
     for presenter in RegisteredPresenter.all { presenter.hear(event, ItemPath(copy), of: item) }
-    for member in PresenterSite.asking([item]).flatMap({ $0.others() })
-    where member.path == item || member.path.contains(item) {
-      member.site.report(event, copy, of: item, to: member)
+    for site in PresenterSite.asking([item]) {
+      for member in site.others({ path, _ in path == item || path.contains(item) }) {
+        site.report(event, copy, of: item, to: member)
+      }
     }
   }
 }

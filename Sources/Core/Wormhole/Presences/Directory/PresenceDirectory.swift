@@ -67,7 +67,9 @@ package struct PresenceDirectory: PresenceStore {
   package var path: String { directory.path }
   package var host: String? { nil }
 
-  package func look() throws -> PresenceLook { try look(movesAside: true) ?? PresenceLook() }
+  package func look(without isKnown: (String) -> Bool) throws -> PresenceLook {
+    try look(movesAside: true, without: isKnown) ?? PresenceLook()
+  }
 
   package func last(after look: PresenceLook) throws -> PresenceStatus {
     if let record = try lastRecord() {
@@ -107,12 +109,18 @@ package struct PresenceDirectory: PresenceStore {
   /// - Parameter movesAside: Whether the last dead registration is recorded as such.
   /// - Returns: nil if there is no such directory.
   /// - Complexity: one system call if nothing has changed since a look that found no process.
-  package func look(movesAside: Bool) throws -> PresenceLook? {
+  package func look(
+    movesAside: Bool, without isKnown: (String) -> Bool = { _ in false }
+  ) throws -> PresenceLook? {
     if try vacancy.isKnown(at: directory) { return PresenceLook() }
-    return try directory.look([.readOnly, .directory]) { try look(at: $0, movesAside: movesAside) }
+    return try directory.look([.readOnly, .directory]) {
+      try look(at: $0, movesAside: movesAside, without: isKnown)
+    }
   }
 
-  private func look(at place: borrowing FileDescriptor, movesAside: Bool) throws -> PresenceLook {
+  private func look(
+    at place: borrowing FileDescriptor, movesAside: Bool, without isKnown: (String) -> Bool
+  ) throws -> PresenceLook {
     // Before the look, so that the next one notices changes during this one.
     let status = try place.status()
     let names = try names(in: place)
@@ -122,7 +130,7 @@ package struct PresenceDirectory: PresenceStore {
       return look
     }
     let examiner = try Examiner(place, root)
-    for (name, id) in names {
+    for (name, id) in names where !isKnown(id) {
       guard let member = try examiner.examine(name, id) else { continue }
       if member.state == .gone { look.dead.append(member) } else { look.live.append(member) }
     }

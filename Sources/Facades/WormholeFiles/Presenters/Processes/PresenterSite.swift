@@ -44,8 +44,17 @@ final class PresenterSite: Sendable {
     }
   }
 
+  /// What a registration says, which never changes.
+  private struct Content {
+    let process: ProcessIdentity
+    let path: ItemPath
+    let answered: AnsweredSteps
+  }
+
   let container: SharedContainer
   private let presenters: Presence
+  /// The registrations that were there at the last look, by their ids.
+  private let known = Mutex<[String: Content]>([:])
   private let calls: CallEndpoint
 
   init(_ container: SharedContainer) {
@@ -62,10 +71,31 @@ final class PresenterSite: Sendable {
   /// All presenters that are registered here, including this process's.
   func members() throws -> [Member] { try presenters.members().compactMap { Member($0, at: self) } }
 
-  /// Presenters of other processes; none if that cannot be read.
-  func others() -> [Member] {
+  /// Presenters of other processes that an access concerns; none if that cannot be read.
+  ///
+  /// - Parameter isConcerned: gets the presented path and the steps that the presenter answers.
+  /// - Complexity: opens and lists one directory; as `Presence.members` for the presenters concerned, and
+  ///   for those that were not there at the last look.
+  func others(_ isConcerned: (ItemPath, AnsweredSteps) -> Bool) -> [Member] {
+    func isMeant(_ content: Content) -> Bool {
+      content.process != .current && isConcerned(content.path, content.answered)
+    }
+    let old = known.withLock { $0 }
+    var present: [String: Content] = [:]
     do {
-      return try members().filter { !$0.presence.isOwnProcess }
+      let looked = try presenters.members { id in
+        guard let content = old[id] else { return false }
+        present[id] = content
+        return !isMeant(content)
+      }
+      let members = looked.compactMap { Member($0, at: self) }.filter { member in
+        let content = Content(
+          process: member.presence.identity, path: member.path, answered: member.answered)
+        present[member.presence.id] = content
+        return isMeant(content)
+      }
+      known.withLock { $0 = present }
+      return members
     } catch {
       // An access is worth more than the presenters of a container that is damaged or full.
       Diagnostics.report(error)
@@ -195,7 +225,7 @@ final class PresenterSite: Sendable {
 /// Finds the containers in which the presenters of an item register: the nearest that encloses it
 /// and that this user may use, otherwise the user's own for file coordination.
 extension PresenterSite {
-  private static let known = Mutex<[String: PresenterSite]>([:])
+  private static let sites = Mutex<[String: PresenterSite]>([:])
   /// A process that coordinates in more containers than this opens some of them again.
   private static let maximumKnown = 64
 
@@ -240,7 +270,7 @@ extension PresenterSite {
   }
 
   private static func opened(at path: String) -> PresenterSite? {
-    if let site = known.withLock({ $0[path] }) { return site }
+    if let site = sites.withLock({ $0[path] }) { return site }
     do {
       return keep(try SharedContainer(path: path, access: nil))
     } catch {
@@ -252,10 +282,10 @@ extension PresenterSite {
   private static func keep(_ container: SharedContainer) -> PresenterSite {
     let site = PresenterSite(container)
     let path = container.url.path
-    let (kept, released) = known.withLock { known -> (PresenterSite, [String: PresenterSite]) in
-      if let other = known[path] { return (other, [:]) }
-      let released = known.count < maximumKnown ? [:] : exchange(&known, with: [:])
-      known[path] = site
+    let (kept, released) = sites.withLock { sites -> (PresenterSite, [String: PresenterSite]) in
+      if let other = sites[path] { return (other, [:]) }
+      let released = sites.count < maximumKnown ? [:] : exchange(&sites, with: [:])
+      sites[path] = site
       return (site, released)
     }
     // Outside the lock: the last reference to a site ends its calls.

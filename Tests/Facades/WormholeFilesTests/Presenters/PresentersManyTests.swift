@@ -1,0 +1,56 @@
+#if DEBUG
+  import Testing
+  import Wormhole
+  import WormholeSystem
+  import WormholeTestSupport
+
+  @testable import WormholeFiles
+
+  @Suite("Many presenters", .blocking)
+  struct PresentersManyTests {
+    let scene: PresenterScene
+
+    init() throws {
+      scene = try PresenterScene()
+      try scene.shell("for n in $(seq 40); do echo > file$n; done")
+    }
+
+    private func calls(_ body: () throws -> Void) throws -> Int {
+      let plan = Faults.Plan { _, _ in .proceed }
+      try Faults.$plan.withValue(plan) { try body() }
+      return plan.calls
+    }
+
+    @Test("are each registered without a look at all others")
+    func registering() throws {
+      var registered: [RecordingPresenter] = []
+      defer { for presenter in registered { RegisteredPresenter.remove(presenter) } }
+      var counts: [Int] = []
+      for number in 1...40 {
+        let presenter = RecordingPresenter(scene.path("file\(number)"))
+        registered.append(presenter)
+        counts.append(try calls { try RegisteredPresenter.add(presenter) })
+      }
+      let (early, late) = (counts[1..<11].reduce(0, +), counts[30...].reduce(0, +))
+      #expect(late <= early + 40, "\(counts)")
+    }
+
+    @Test("cost an access to another item one look at their directory")
+    func unconcerned() throws {
+      let other = try Participant(scene.directory.path)
+      let site = PresenterSite(scene.container)
+      var counts: [Int] = []
+      for number in 1...40 {
+        #expect(try other.ask("present \(scene.path("file\(number)"))") == "done")
+        // It learns of the new one.
+        _ = site.others { _, _ in false }
+        counts.append(try calls { _ = site.others { _, _ in false } })
+      }
+      #expect(counts[39] <= counts[0] + 2, "\(counts)")
+      let one = scene.path("file7")
+      #expect(site.others { path, _ in path.text == one }.map(\.path.text) == [one])
+      try other.end()
+      #expect(site.others { _, _ in true }.isEmpty)
+    }
+  }
+#endif
