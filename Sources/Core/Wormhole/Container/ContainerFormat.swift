@@ -14,6 +14,22 @@ package enum ContainerFormat {
     try exists(fileName, at: directory)
   }
 
+  /// Checks the container's version, and writes nothing.
+  ///
+  /// Without the file, a directory of the container's own shows that it is one, of this format, as
+  /// a writer takes it to be: otherwise a reader would take a lost file for an empty container.
+  ///
+  /// - Returns: False for a directory that is not a container yet.
+  static func isFound(in root: ContainerRoot) throws -> Bool {
+    let handle = try root.handle()
+    return try reporting("read the container's version", path: root.path + "/" + fileName) {
+      try check(handle, path: root.path + "/" + fileName)
+        || SharedContainer.ownEntries.contains {
+          try ifPresent(fileStatus($0, at: handle.descriptor.rawValue))?.kind == .directory
+        }
+    }
+  }
+
   /// Checks the container's version, or writes it if this is a new container.
   static func establish(in root: ContainerRoot, group: String?) throws {
     let handle = try root.handle()

@@ -64,18 +64,27 @@ public final class SharedContainer: Sendable {
     try self.init(path: url.path, group: nil, access: access)
   }
 
-  package init(
+  package convenience init(
     path: String, group: String? = nil, access: ContainerAccess? = .owner,
     parts: ContainerParts = .standard
   ) throws {
-    let absolute = try Self.absolute(path)
-    root = try ContainerRoot(
-      path: absolute, access: access, isOfGroup: group != nil, parts: parts)
+    let path = try Self.absolute(path)
+    self.init(
+      try ContainerRoot(path: path, access: access, isOfGroup: group != nil, parts: parts), group)
+    try establishFormat()
+  }
+
+  private init(_ root: ContainerRoot, _ group: String?) {
+    self.root = root
     engine = DirectoryEngine(root: root)
-    url = URL(filePath: absolute, directoryHint: .isDirectory)
-    location = absolute
+    url = URL(filePath: root.path, directoryHint: .isDirectory)
+    location = root.path
     groupIdentifier = group
-    try ContainerFormat.establish(in: root, group: group)
+  }
+
+  /// Checks the version of the directory's format, and writes it if `container.plist` is missing.
+  package func establishFormat() throws {
+    try ContainerFormat.establish(in: root, group: groupIdentifier)
   }
 
   /// Opens a directory or a container on etcd.
@@ -180,12 +189,8 @@ public final class SharedContainer: Sendable {
   }
 
   private static func existing(path: String, group: String? = nil) throws -> SharedContainer? {
-    let path = try absolute(path)
-    let isPresent = try reporting("open the container", path: path) {
-      let handle = try ContainerRoot(path: path, access: nil).handle()
-      return try ContainerFormat.isPresent(at: handle.descriptor.rawValue)
-    }
-    return isPresent ? try SharedContainer(path: path, group: group, access: nil) : nil
+    let root = try ContainerRoot(path: absolute(path), access: nil, isOfGroup: group != nil)
+    return try ContainerFormat.isFound(in: root) ? SharedContainer(root, group) : nil
   }
 
   /// Returns the place of a group's container, whether or not it exists.

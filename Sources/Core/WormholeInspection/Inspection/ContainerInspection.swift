@@ -68,8 +68,15 @@ struct ContainerInspection {
   private mutating func readFormat() {
     let action = "read the container's version"
     attempt(action, at: ContainerFormat.fileName) { inspection in
-      let file = try FileDescriptor.openBeneath(
-        ContainerFormat.fileName, at: inspection.directory, [.readOnly, .nonBlocking])
+      guard
+        let file = try ifPresent(
+          FileDescriptor.openBeneath(
+            ContainerFormat.fileName, at: inspection.directory, [.readOnly, .nonBlocking]))
+      else {
+        throw AppGroupError(
+          .containerMissing, action, path: inspection.absolute(ContainerFormat.fileName),
+          reason: "the file is missing", remedy: "the next change writes it again")
+      }
       let content = try PropertyListValue(
         bytes: file.readToEnd(expectedBytes: 0, maximumBytes: 65_536))
       inspection.report.formatVersion = content["formatVersion"]?.int64Value

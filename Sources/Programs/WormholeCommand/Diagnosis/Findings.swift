@@ -112,7 +112,18 @@ struct Findings {
       + report.looseEntries.prefix(Self.maximumEach).map(loose)
     return ofContent.compactMap(\.self) + ofEntries + watchLimits + network
       + (report.cluster.map { ClusterFindings.of($0, of: report) } ?? [])
-      + report.failures.prefix(Self.maximumEach).map { Self.refused($0, .unreadablePart) }
+      + report.failures.prefix(Self.maximumEach).map(unexamined)
+  }
+
+  private func unexamined(_ error: AppGroupError) -> Finding {
+    guard error.code == .containerMissing, error.path.hasSuffix(ContainerFormat.fileName) else {
+      return Self.refused(error, .unreadablePart)
+    }
+    return Finding(
+      kind: .unreadablePart,
+      what: "The container's version is unknown: \(error.reason). Programs take it for theirs.",
+      path: error.path, advice: "The next change writes it again. To write it now:",
+      command: program + "doctor --sweep")
   }
 
   /// The obstacles to every write: no space, no inodes, a quota, a read-only file system.

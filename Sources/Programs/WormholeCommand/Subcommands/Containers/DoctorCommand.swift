@@ -21,7 +21,8 @@ extension CommandDescription {
         "sweep",
         help: """
           First remove the leftovers of dead processes, the empty names that nobody uses, and what has \
-          expired: values, old receipts and records of queues, messages beyond a log's bounds.
+          expired: values, old receipts and records of queues, messages beyond a log's bounds. A lost \
+          container.plist is written again.
           """),
       .value(
         "quarantine", .live(.message), named: "identifier",
@@ -95,7 +96,10 @@ private struct Repairs {
 
 private func act(_ arguments: ParsedArguments, on container: SharedContainer) throws -> Repairs {
   var repairs = Repairs()
-  if arguments.has("sweep") { repairs.swept = try container.sweepWithFiles() }
+  if arguments.has("sweep") {
+    try container.establishFormat()
+    repairs.swept = try container.sweepWithFiles()
+  }
   let values = [
     arguments.text("quarantine").map { container.value($0) },
     arguments.text("quarantine-own").map { container.own.value($0) },
