@@ -9,7 +9,7 @@ struct Main {
     prepareSignals()
     EtcdEngine.register()
     Diagnostics.onEvent = { event in
-      if event.kind == .failure {
+      if [.failure, .quarantine].contains(event.kind) {
         // With standard error closed, only the exit status can report it.
         try? Program.write("\(ProgramName.called): \(event.message)\n", to: 2)
       }

@@ -174,6 +174,22 @@ package final class LogDirectory: LogPlace {
     }
   }
 
+  /// Returns why readers pass a message; nil if they get it, or there is none.
+  package func fault(of number: Int) throws -> String? {
+    switch try read(number) {
+    case .missing: return nil
+    case .foreign: return "it is not a file of this container's users, or too large"
+    case .bytes(var bytes, _):
+      _ = PublicationRecord.take(from: &bytes)
+      do throws(PropertyListError) {
+        _ = try PropertyListValue(bytes: bytes)
+        return nil
+      } catch {
+        return error.reason
+      }
+    }
+  }
+
   @discardableResult
   package func remove(_ numbers: [Int]) throws -> [Int] {
     var removed: [Int] = []

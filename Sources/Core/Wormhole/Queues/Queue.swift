@@ -187,6 +187,24 @@ extension Queue {
     return found.filter { $0.status == .taken } + found.filter { $0.status == .stored }
   }
 
+  /// Returns the first entries of the batches in a directory that cannot be read, with the reasons, in
+  /// the order of sending. Their consumer will put them aside.
+  package func unreadable() throws -> [(id: QueueEntryID, reason: String)] {
+    try attempt("look for entries of") {
+      guard let place = try open() else { return [] }
+      var found: [EntryFile: String] = [:]
+      _ = try place.search { part -> Void? in
+        for batch in try place.batches(part) ?? [] {
+          found[batch] = try place.fault(of: batch, in: part)?.reason
+        }
+        return nil
+      }
+      return found.map { (QueueEntryID(batch: $0, index: 0), $1) }.ordered {
+        $0.id.isBefore($1.id)
+      }
+    }
+  }
+
   /// Returns the batches that consumers had taken that have ended, in no order.
   package func abandoned() throws -> Set<EntryFile> {
     try attempt("look for entries of") { try store.abandoned() }

@@ -7,7 +7,9 @@ extension DirectoryEngine: InspectedEngine {
     on container: SharedContainer, _ cluster: ClusterExamination,
     _ problem: @escaping (_ name: String, _ content: PropertyListValue) -> String?
   ) throws -> ContainerReport {
-    var report = try ContainerInspection(container, problem).report
+    var report = try ContainerInspection(
+      container, readsEntries: cluster == .everything, problem
+    ).report
     report.watches = WatchUseReading.read(for: root.path)
     return report
   }

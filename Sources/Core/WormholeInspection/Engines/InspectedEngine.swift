@@ -35,12 +35,12 @@ package protocol InspectedEngine: ContainerEngine {
   func removeContent() throws
 }
 
-/// How much of an etcd cluster a report examines beside the container's content.
+/// How much a report examines beside the names of the container and its values.
 package enum ClusterExamination {
   case nothing
-  /// The members, and their leader.
+  /// The members of an etcd cluster, and their leader.
   case members
-  /// Also clocks, watches, certificates, the history, keys and leases, which takes some twenty requests.
+  /// In a directory each entry of a queue and each message of a log; on etcd also clocks, watches, certificates, the history, keys and leases, which takes some twenty requests.
   case everything
 }
 

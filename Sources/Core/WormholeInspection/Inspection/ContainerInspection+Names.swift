@@ -136,16 +136,21 @@ extension ContainerInspection {
     var failures: [QueueEntryID] = []
     let now = Date()
     var abandoned: Set<EntryFile> = []
-    attempt("look who consumes", at: owner.path) { _ in
+    var place: QueueDirectory?
+    attempt("look who consumes", at: owner.path) { inspection in
+      if inspection.readsEntries { place = try queue.open() }
       let live = try queue.role.place.look(movesAside: false)?.live ?? []
       let id = live.isEmpty ? nil : try queue.role.place.roleID()
       report.consumer = live.first { $0.id == id }
       report.workers = live.filter { !$0.isExclusive }
       abandoned = try queue.abandoned()
     }
-    lookAtParts(of: owner) { _, found in
+    lookAtParts(of: owner) { inspection, found in
       let batch = EntryFile(bytes: found.name.bytes)
       let count = batch?.count ?? 0
+      if let batch, [.waiting, .taken].contains(found.part.role) {
+        inspection.read(batch, found, at: place)
+      }
       switch found.part.role {
       case .waiting: if let batch { report.take(waiting: batch, now) }
       case .taken:
@@ -170,6 +175,20 @@ extension ContainerInspection {
   }
 
   private static let maximumFailures = 100
+
+  private mutating func read(_ batch: EntryFile, _ found: Found, at place: QueueDirectory?) {
+    guard let place, mayRead(Int64(batch.bytes)) else { return }
+    let part = found.path.dropFirst(found.owner.path.count + 1)
+      .dropLast(found.name.text.count + 1)
+    let action = "read an entry of the queue \"\(found.owner.identifier)\""
+    attempt(action, at: found.path) { inspection in
+      guard let fault = try place.fault(of: batch, in: String(part)) else { return }
+      if let refusal = fault.refusal { throw refusal }
+      throw AppGroupError(
+        .damaged, action, path: inspection.absolute(found.path), reason: fault.reason,
+        remedy: "the process that takes it puts it into the quarantine; send its content again")
+    }
+  }
 
   private mutating func lookAtFailures(
     _ ids: [QueueEntryID], of queue: Queue, _ report: inout ContainerReport.NamedQueue
@@ -207,6 +226,10 @@ extension ContainerInspection {
     let state = lookAtFile(of: log, &report)
     let first = state?.first ?? 1
     let furthest = state?.furthest ?? LogState.largest
+    var place: LogDirectory?
+    if readsEntries {
+      attempt("read the log", at: owner.path) { _ in place = try LogDirectory(log.value.directory) }
+    }
     lookAtParts(of: owner) { inspection, found in
       guard found.part.role == .message, let number = LogDirectory.number(found.name) else {
         return false
@@ -222,6 +245,7 @@ extension ContainerInspection {
         if let status = inspection.status(found.path) {
           report.bytes += status.size
           report.newest = max(report.newest ?? .distantPast, status.modified)
+          inspection.read(number, found, size: status.size, at: place)
         }
       }
       return true
@@ -231,6 +255,19 @@ extension ContainerInspection {
       attempt("look who reads", at: owner.path) { _ in try report.lookForReaders(of: log) }
     }
     self.report.change(.log) { $0.logs.append(report) }
+  }
+
+  private mutating func read(
+    _ number: Int, _ found: Found, size: Int64, at place: LogDirectory?
+  ) {
+    guard let place, mayRead(min(size, Int64(Value.maximumFileBytes))) else { return }
+    let action = "read message \(number) of the log \"\(found.owner.identifier)\""
+    attempt(action, at: found.path) { inspection in
+      guard let reason = try place.fault(of: number) else { return }
+      throw AppGroupError(
+        .damaged, action, path: inspection.absolute(found.path), reason: reason,
+        remedy: "readers pass it; remove the file if no backup has the message")
+    }
   }
 
   private mutating func lookAtFile(

@@ -20,15 +20,19 @@ struct ContainerInspection {
   private(set) var locks: LockTable?
   /// Returns the fault in the content of one of the package's own values.
   let problem: (_ name: String, _ content: PropertyListValue) -> String?
+  /// Whether entries of queues and messages of logs are read, too.
+  let readsEntries: Bool
   /// Complete after the initialization.
   var report: ContainerReport
   private let deadline = ContinuousClock.now + Self.patience
   private var bytesLeft = Self.maximumBytes
 
   init(
-    _ container: SharedContainer, _ problem: @escaping (String, PropertyListValue) -> String?
+    _ container: SharedContainer, readsEntries: Bool = false,
+    _ problem: @escaping (String, PropertyListValue) -> String?
   ) throws {
     self.container = container
+    self.readsEntries = readsEntries
     self.problem = problem
     handle = try container.root.handle()
     report = ContainerReport(path: container.root.path)

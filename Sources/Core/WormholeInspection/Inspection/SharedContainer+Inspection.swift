@@ -10,7 +10,7 @@ extension SharedContainer {
   /// it could not cover everything, the report is partial.
   ///
   /// - Throws: `AppGroupError` if the container itself can no longer be used.
-  /// - Complexity: Reads every value up to 512 MiB in all, /proc/locks, and /proc of this user's
+  /// - Complexity: Reads every value, and in a directory every entry and message, up to 512 MiB in all, /proc/locks, and /proc of this user's
   ///   processes.
   public func report() throws -> ContainerReport {
     try report(.everything)

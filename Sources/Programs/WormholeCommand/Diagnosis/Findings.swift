@@ -10,6 +10,7 @@ struct Finding: Equatable {
   enum Kind: String {
     case containerRefused, damagedValue, lostValue, overdueLease, leftover, foreignEntry
     case foreignOwner, looseMode, watchLimit, networkFileSystem, unreadablePart, cluster
+    case quarantine
   }
 
   /// How serious it is; the names are for machines, too.
@@ -60,7 +61,7 @@ extension Finding.Kind {
     switch self {
     case .containerRefused, .damagedValue, .foreignOwner, .unreadablePart: .fault
     case .lostValue, .overdueLease, .foreignEntry, .looseMode: .warning
-    case .watchLimit, .networkFileSystem, .cluster: .warning
+    case .watchLimit, .networkFileSystem, .cluster, .quarantine: .warning
     case .leftover: .note
     }
   }
@@ -110,7 +111,7 @@ struct Findings {
     let ofEntries =
       (inTheWay.prefix(Self.maximumEach) + harmless.prefix(Self.maximumEach)).map(foreign)
       + report.looseEntries.prefix(Self.maximumEach).map(loose)
-    return ofContent.compactMap(\.self) + ofEntries + watchLimits + network
+    return ofContent.compactMap(\.self) + ofEntries + quarantine + watchLimits + network
       + (report.cluster.map { ClusterFindings.of($0, of: report) } ?? [])
       + report.failures.prefix(Self.maximumEach).map(unexamined)
   }
@@ -294,6 +295,20 @@ struct Findings {
       command: entry.path.isWhole
         ? (entry.isForeign ? "chown \(Program.effectiveUser) " : "chmod go-w ")
           + entry.path.quotedForShell : nil)
+  }
+
+  private var quarantine: [Finding] {
+    guard let first = report.quarantine.first else { return [] }
+    let count = report.quarantine.count
+    let place = report.path + "/" + Quarantine.directory
+    return [
+      Finding(
+        kind: .quarantine,
+        what: "What could not be read was put aside (\(count) \(count == 1 ? "file" : "files")).",
+        path: count == 1 ? first.path : place,
+        advice: "Send its content again if somebody needs it. To remove it:",
+        command: "rm -r \(place.quotedForShell)")
+    ]
   }
 
   private var network: [Finding] {

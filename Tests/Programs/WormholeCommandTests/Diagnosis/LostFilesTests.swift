@@ -30,4 +30,36 @@ struct LostFilesTests {
       """)
     #expect(outcome.output == "no container yet\nsrc\nvalues\n", "\(outcome)")
   }
+
+  @Test("Doctor finds damaged entries, and messages of logs and for peers")
+  func entries() throws {
+    let outcome = try Session().shell(
+      """
+      second() { ls -d "$1"/* | sed -n 2p; }
+      for n in 1 2 3; do
+        wormhole queue put jobs $n; wormhole log append news $n; wormhole peer send phone $n
+      done >said
+      for part in queues/jobs/pending logs/news/entries own/queues/peer%2Fphone%2Fmessages/pending; do
+        truncate -s 30 "$(second "$C/$part")"
+      done
+      wormhole doctor >said; echo $?; grep -o 'Cannot read [^:"]* "[^"]*"' said | sort
+      wormhole queue list jobs | grep -c 'cannot be read'; wormhole queue list jobs --json | grep -c unreadable
+      wormhole queue take jobs --follow --timeout 0.2 2>said; grep -c 'was put aside' said
+      wormhole doctor | grep -c 'was put aside (1 file)'
+      """)
+    #expect(
+      outcome.output == """
+        1
+        Cannot read an entry of the queue "jobs"
+        Cannot read an entry of the queue "peer/phone/messages"
+        Cannot read message 2 of the log "news"
+        1
+        1
+        1
+        3
+        1
+        1
+
+        """, "\(outcome)")
+  }
 }

@@ -162,7 +162,7 @@ struct SharedContainerCommandTests {
       owner timeout -s KILL 20 wormhole log read news 2>said; echo "read: $?"; grep -c denied said
       chmod 2770 container/logs/news/entries; rm container/logs/news/entries/*
       refuse container/logs/news/log.plist
-      owner wormhole doctor >said; grep -c 'appended.*denied' said; grep quarantine said
+      owner wormhole doctor >said; grep -c 'appended.*denied' said; grep -e ' --quarantine' said
       chmod 660 container/logs/news/log.plist
 
       owner wormhole send seats 1

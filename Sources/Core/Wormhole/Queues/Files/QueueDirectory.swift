@@ -301,6 +301,16 @@ package final class QueueDirectory: Sendable {
     }
   }
 
+  /// Returns why a batch cannot be read; nil if it can be, or there is no such file.
+  package func fault(of name: EntryFile, in part: String) throws -> Batch.Unreadable? {
+    do {
+      _ = try read(part + "/" + name.text).map { try Batch(bytes: $0, count: name.count) }
+      return nil
+    } catch let error as Batch.Unreadable {
+      return error
+    }
+  }
+
   /// Returns a batch; nil if there is no such file, or it is unreadable: its consumer finds that,
   /// too, and reports it.
   package func batch(_ name: EntryFile, in part: String) throws -> Batch? {

@@ -47,6 +47,8 @@ extension CommandDescription {
         repairs = try act(arguments, on: container)
         let report = try ContainerReport.complete(on: container, .everything)
         findings = Findings.of(report, options: arguments.container.shellOptions)
+        // What was put aside just now is printed already.
+        if !repairs.quarantined.isEmpty { findings.removeAll { $0.kind == .quarantine } }
         // An alarm of the cluster is more precise.
         if report.cluster?.alarms.isEmpty ?? true {
           findings = try Findings.ofWriting(in: container) + findings
@@ -105,6 +107,10 @@ private func act(_ arguments: ParsedArguments, on container: SharedContainer) th
     arguments.text("quarantine-own").map { container.own.value($0) },
     arguments.text("quarantine-log").map { container.log($0).value },
   ]
+  // It prints what it puts aside.
+  let report = Diagnostics.onEvent
+  Diagnostics.onEvent = nil
+  defer { Diagnostics.onEvent = report }
   for value in values.compactMap({ $0 }) {
     do {
       guard let (place, kept) = try value.putAside(until: nil) else {

@@ -8,11 +8,11 @@ extension CommandDescription {
     name: "list",
     abstract: "Show the queues, or the entries of one.",
     discussion: """
-      Of a queue all entries are shown that are taken or wait, and those that have failed and were kept, \
-      in this order; nothing is taken. The id in the table is a short one, which the other commands take, \
+      Of a queue all entries are shown that are taken or wait, those that have failed and were kept, and \
+      those whose file is damaged, in this order; nothing is taken. The id in the table is a short one, which the other commands take, \
       too. The exit status is 1 if there is nothing to show. With --json each has a line: {"due": ..., "id": ..., "key": ..., \
       "priority": ..., "reason": ..., "sender": ..., "sent": ..., "status": ..., "value": ...}, without \
-      what it does not have. The status is 'taken', 'stored' or 'failed'; 'expired' if no consumer has \
+      what it does not have. The status is 'taken', 'stored', 'failed' or 'unreadable'; 'expired' if no consumer has \
       ended the entry yet. What a 'queue take' had that has ended waits: the next one gets it first.
       """,
     arguments: [
@@ -31,6 +31,7 @@ extension CommandDescription {
     let listed =
       try (queue?.listed() ?? []).map(ListedEntry.init)
       + (queue?.failures() ?? []).map(ListedEntry.init)
+      + (queue?.unreadable() ?? []).map { ListedEntry(unreadable: $0.id, reason: $0.reason) }
     try environment.print(
       listed, arguments, under: ["ENTRY", "FROM", "SENT", "STATUS", "VALUE"], cells: \.cells)
   }
@@ -88,9 +89,18 @@ private struct ListedEntry: JSONObject {
     cells = Self.cells(failure.id, status: "failed: \(failure.reason)", failure.payload)
   }
 
+  init(unreadable id: QueueEntryID, reason: String) {
+    propertyList = .object([
+      "id": id.description, "reason": reason, "sender": id.sender, "sent": id.sent,
+      "status": "unreadable",
+    ])
+    cells = Self.cells(id, status: "cannot be read: \(reason)", nil)
+  }
+
   private static func cells(
-    _ id: QueueEntryID, status: String, _ value: PropertyListValue
+    _ id: QueueEntryID, status: String, _ value: PropertyListValue?
   ) -> [String] {
-    [id.shortText, id.sender, id.sent.secondsText, status, value.shortText() ?? "(too large)"]
+    let text = value.map { $0.shortText() ?? "(too large)" } ?? "-"
+    return [id.shortText, id.sender, id.sent.secondsText, status, text]
   }
 }
