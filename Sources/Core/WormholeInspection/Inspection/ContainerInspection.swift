@@ -261,6 +261,13 @@ extension ContainerInspection {
   /// script that takes part writes its files with its user's umask.
   mutating func checkOwnerAndMode(_ path: String) {
     guard let status = status(path), status.kind != .symbolicLink else { return }
+    if status.kind == .directory, status.permissions & 0o700 != 0o700 {
+      report.failures.append(
+        AppGroupError(
+          .permissionDenied, "write in a directory", path: absolute(path),
+          reason: "its mode is \(String(status.permissions, radix: 8))",
+          remedy: "chmod u+rwx '\(absolute(path))'"))
+    }
     let isForeign = !container.root.access.trusts(status, in: handle.status)
     let mask: UInt32 = container.root.access == .owner ? 0o022 : 0o002
     guard isForeign || status.permissions & mask != 0 else { return }

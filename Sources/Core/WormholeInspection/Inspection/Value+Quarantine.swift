@@ -30,6 +30,9 @@ extension Value {
   ) throws -> (path: String, kept: Date?)? {
     try container.requireDirectory(
       "put the value aside", remedy: "copy it with etcdctl get, and replace or remove it")
+    // A change would make the name.
+    let isKnown = try reporting("put the value aside", path: path) { try directory.open() != nil }
+    guard isKnown else { return nil }
     return try Change<(path: String, kept: Date?)?>(
       directory, protecting: fileName, .init(until: deadline)
     ) { lease, _ in

@@ -159,7 +159,7 @@ struct Findings {
   /// - Parameter hint: a question with the group that may be meant, or an empty text.
   static func notMade(path: String, options: String, hint: String) -> Finding {
     Finding(
-      kind: .containerRefused,
+      kind: .containerRefused, ownLevel: .note,
       what: "The group has no container yet" + (hint.isEmpty ? "." : "; \(hint.dropLast())"),
       path: path, advice: "If the group is the right one, the first message makes it:",
       command: "\(ProgramName.called) \(options) send IDENTIFIER VALUE")

@@ -62,4 +62,17 @@ struct LostFilesTests {
 
         """, "\(outcome)")
   }
+
+  @Test("A problem is reported once, also with --sweep; an unknown name is not made")
+  func once() throws {
+    let session = try Session()
+    let outcome = try session.shell(
+      """
+      wormhole send total 1; touch "$C/values/afile"; wormhole notify set doors 1; chmod 500 "$C/notifications"
+      wormhole doctor --sweep >said; grep -c afile said; grep -c 'its mode is 500' said
+      wormhole doctor --quarantine nosuch >said; echo $?; wormhole ls --all | grep -c nosuch
+      wormhole --group new doctor >said; echo $?; wormhole --group new doctor --strict >said; echo $?
+      """)
+    #expect(outcome.output == "2\n1\n1\n0\n0\n1\n", "\(outcome)")
+  }
 }

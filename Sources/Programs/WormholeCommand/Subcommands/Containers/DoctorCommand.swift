@@ -69,7 +69,8 @@ extension CommandDescription {
           path: try container.path(), options: container.shellOptions, hint: try container.hint())
       ]
     }
-    findings += repairs.swept.failures.map {
+    let known = Set(findings.map(\.path))
+    findings += repairs.swept.failures.filter { !known.contains($0.path) }.map {
       // In use, so it blocks no process, and the next sweep removes it.
       Findings.refused($0, .unreadablePart, level: $0.code == .timedOut ? .note : nil)
     }
