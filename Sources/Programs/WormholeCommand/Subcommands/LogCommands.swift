@@ -33,7 +33,10 @@ extension CommandDescription {
   static let logRead = CommandDescription(
     name: "read",
     abstract: "Print the messages of a log, one line each; exit status 1 if there is none.",
-    discussion: "With --as the messages are those that this subscriber has not read.",
+    discussion: """
+      With --as the messages are those that this subscriber has not read. One that cannot be read or \
+      printed is reported and left out, and the exit status is 65 in the end.
+      """,
     arguments: [.logName, .subscriber, .fromNumber, .since, .count, .details]
       + ArgumentDescription.output
   ) { arguments, environment in
@@ -43,7 +46,8 @@ extension CommandDescription {
     var isEmpty = true
     var status = ExitStatus.done
     while remaining > 0, let message = try reader.next(until: .now) {
-      try environment.report(message, of: name)
+      environment.report(message, of: name)
+      if message.unreadable > 0 { status = .badData }
       do {
         try environment.print(
           arguments.bytes(arguments.content(message), of: message.title(in: name)))
@@ -90,7 +94,7 @@ extension CommandDescription {
     let reader = try arguments.reader(of: opened.container.log(name))
     if !opened.isNew { environment.reportListening(endsWithReader: printsLines) }
     try arguments.handleEach(of: { try reader.next(until: $0) }, until: deadline) { message in
-      try environment.report(message, of: name)
+      environment.report(message, of: name)
       let status = try arguments.hand(
         arguments.content(message), titled: message.title(in: name), environment,
         variables: message.variables(of: name))
@@ -105,8 +109,7 @@ extension CommandDescription {
     abstract: "Print the bounds of a log as JSON, after setting those that are given.",
     discussion: """
       They hold for all processes that append. Without a log of this name the exit status is 1, unless \
-      bounds are given. A log of which none was ever set has 10,000 messages and \
-      64 MiB, of any age. The oldest messages are taken away when a bound is exceeded by a sixteenth.
+      bounds are given. By default a log keeps 10,000 messages and 64 MiB, of any age. The oldest messages are taken away when a bound is exceeded by a sixteenth.
       """,
     arguments: [
       .logName, .value("messages", .count, help: "Keep at most this many messages."),
@@ -130,14 +133,22 @@ extension CommandDescription {
 
   static let logRemove = CommandDescription(
     name: "remove", aliases: ["forget"],
-    abstract: "Remove subscribers of a log: if they come again, they are new ones.",
+    abstract: "Remove subscribers of a log; exit status 1 if one is unknown.",
+    discussion: "If they come again, they are new ones.",
     arguments: [
       .logName, .list("subscriber", .identifier, help: "The names of the subscribers; any text."),
     ]
-  ) { arguments, _ in
-    guard let container = try arguments.container.openExisting() else { return }
-    let log = container.log(arguments.requiredText("name"))
-    for subscriber in arguments.texts("subscriber") { try log.forget(subscriber: subscriber) }
+  ) { arguments, environment in
+    let name = arguments.requiredText("name")
+    let log = try arguments.container.openExisting()?.log(name)
+    var status = ExitStatus.done
+    for subscriber in arguments.texts("subscriber")
+    where try log?.forget(subscriber: subscriber) != true {
+      environment.report(
+        "cannot remove \(subscriber.quoted): the log \(name.quoted) has no such subscriber")
+      status = .no
+    }
+    try status.end()
   }
 }
 
@@ -199,12 +210,19 @@ extension ParsedArguments {
 
 extension CommandEnvironment {
   /// Reports the messages that are missing before a message to people.
-  fileprivate func report(_ message: LogMessage, of log: String) throws {
+  fileprivate func report(_ message: LogMessage, of log: String) {
+    let messages = { (count: Int) in
+      (count == 1 ? "1 message" : "\(count) messages") + " of \(log.quoted)"
+    }
     if message.missed > 0 {
-      report("\(message.missed) messages of \(log.quoted) were taken away before they were read")
+      let ending =
+        message.missed == 1
+        ? "was taken away before it was read"
+        : "were taken away before they were read"
+      report("\(messages(message.missed)) \(ending)")
     }
     if message.unreadable > 0 {
-      report("\(message.unreadable) messages of \(log.quoted) cannot be read")
+      report("\(messages(message.unreadable)) before message \(message.number) cannot be read")
     }
   }
 }
