@@ -2,6 +2,7 @@ import FoundationEssentials
 import Wormhole
 import WormholeFiles
 import WormholeSystem
+import WormholeWorkshop
 
 extension CommandDescription {
   static let lock = CommandDescription(
@@ -17,6 +18,8 @@ extension CommandDescription {
       does WORMHOLE_FILE. The changed copy is published in one step when the command ends with \
       status 0; when it fails, nothing is published:
         \(ProgramName.called) lock settings.json -- sed -i s/old/new/ {}
+      A shell gets it as a word of its own, because it would take spaces and signs in a name apart:
+        \(ProgramName.called) lock 'a b' -- sh -c 'sort -u "$1" -o "$1"' sh {}
 
       With --shared others may share the file, but nobody may change it, and {} stands for the file \
       itself.
@@ -164,6 +167,7 @@ struct LockedRun {
   func run() throws -> ExitStatus {
     // The command may change to another directory before it opens the file.
     let url = URL(filePath: try CommandLinePath.absolute(file, to: "lock"))
+    try checkWords(url.path)
     do {
       let coordinator = FileCoordinator()
       guard wait.timeout == .zero else { return try hold(url, coordinator) }
@@ -178,6 +182,24 @@ struct LockedRun {
       throw commandError(error)
     }
   }
+
+  /// Refuses a path within a longer word, which is perhaps the text of a shell, unless every shell
+  /// takes the path as it is.
+  private func checkWords(_ path: String) throws(CommandError) {
+    let plain = { (byte: UInt8) in
+      UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 || Self.plainBytes.contains(byte)
+    }
+    guard !path.utf8.allSatisfy(plain),
+      let word = words.first(where: { $0 != Self.placeholder && $0.contains(Self.placeholder) })
+    else { return }
+    throw CommandError(
+      cannot: "lock \(file)",
+      because: "\(Self.placeholder) is a part of \(word.quotedForShell), and a shell would "
+        + "not take the name of this file as it is: give it as a word of its own, as in "
+        + "sh -c 'sort -u \"$1\" -o \"$1\"' sh \(Self.placeholder)", status: .usage)
+  }
+
+  private static let plainBytes = Set("0123456789_./,:@%+=-".utf8)
 
   private func hold(_ url: URL, _ coordinator: FileCoordinator) throws -> ExitStatus {
     try coordinator.hold(
