@@ -154,10 +154,13 @@ extension Interruption {
   /// Waits for the end of several programs, and passes on to each the signals that would end this
   /// process. Returns how the first one ended that failed; without one, whether the time of one had passed.
   ///
-  /// - Parameter whenOneFails: asks the others to end, so that fewer than were asked for never go on
-  ///   for long: the starter of this process then starts all of them again.
+  /// - Parameters:
+  ///   - deadline: The end of the time of each. Until then a status for that is of a command that one ran.
+  ///   - whenOneFails: asks the others to end, so that fewer than were asked for never go on for
+  ///     long: the starter of this process then starts all of them again.
   func wait(
-    forEndOf copies: [RunningCopy], whenOneFails: (Termination) -> Void
+    forEndOf copies: [RunningCopy], until deadline: ContinuousClock.Instant,
+    whenOneFails: (Termination) -> Void
   ) throws(Errno) -> Termination {
     var running = copies
     var result = Termination.exited(0)
@@ -178,7 +181,7 @@ extension Interruption {
         guard termination != .exited(0), !hasFailed else { continue }
         result = termination
         // One that has nothing to do any more leaves the rest to the others.
-        guard termination != .exited(ExitStatus.deadline.rawValue) else { continue }
+        if termination == .exited(ExitStatus.deadline.rawValue), .now >= deadline { continue }
         hasFailed = true
         whenOneFails(termination)
       }

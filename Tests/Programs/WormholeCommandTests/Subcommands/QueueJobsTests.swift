@@ -44,14 +44,15 @@ struct QueueJobsTests {
   /// Their commands used to get SIGTERM, or they went on, fewer than were asked for.
   @Test(
     "end after the commands that they run when one of them fails or is killed",
-    arguments: [("kill -KILL $(cat two)", 137), (": >fail", 3)])
+    arguments: [("kill -KILL $(cat two)", 137), (": >fail", 3), (": >fail; : >late", 124)])
   func oneFails(_ event: String, _ status: Int) throws {
     let outcome = try Session().shell(
       """
       seq 4 | wormhole queue put jobs --lines >"$T/null"
       wormhole queue take jobs --follow -j 3 -- sh -c '
         read -r n; trap "echo asked >>said" TERM; test $n = 2 && echo $PPID >two; echo $n >>"$T/heard"
-        until test -e open; do test $n = 2 && test -e fail && exit 3; sleep 0.02; done; echo $n >>ended' 2>said &
+        until test -e open; do test $n = 2 && test -e late && exit 124
+          test $n = 2 && test -e fail && exit 3; sleep 0.02; done; echo $n >>ended' 2>said &
       pid=$!; hears 1 2 3; \(event); says said 'the others end after the commands that they run'
       : >open; wait $pid; echo $?; sort ended; grep -c asked said; wormhole queue peek jobs --count 9
       """)

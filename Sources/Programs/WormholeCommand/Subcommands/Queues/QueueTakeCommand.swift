@@ -61,7 +61,9 @@ extension CommandDescription {
   ) { arguments, environment in
     let isCopy = environment.variable(CommandVariable.copy) != nil
     if let jobs = arguments.count("jobs"), jobs > 1, !isCopy {
-      return try environment.withoutTimeLimit { try runCopies(jobs, environment) }.end()
+      return try environment.withoutTimeLimit {
+        try runCopies(jobs, until: arguments.deadline(), environment)
+      }.end()
     }
     let deadline = arguments.deadline()
     let name = arguments.requiredText("name")
@@ -149,7 +151,9 @@ private let mostJobs = 1_000
 
 /// Runs this program's command line so many times at once, each as a process that takes alone;
 /// returns the status of the first one that failed.
-private func runCopies(_ count: Int, _ environment: CommandEnvironment) throws -> ExitStatus {
+private func runCopies(
+  _ count: Int, until deadline: ContinuousClock.Instant, _ environment: CommandEnvironment
+) throws -> ExitStatus {
   let interruption = try Interruption()
   let program = try reporting(cannot: "find this program", Program.executablePath())
   let words = try argumentTexts()
@@ -175,7 +179,7 @@ private func runCopies(_ count: Int, _ environment: CommandEnvironment) throws -
     }
     let source = pipe.takeRead()
     try startThread(name: "wormhole.ready") { reportListening(of: count, source, environment) }
-    let ended = try interruption.wait(forEndOf: copies) { termination in
+    let ended = try interruption.wait(forEndOf: copies, until: deadline) { termination in
       end.put(true)
       guard !interruption.isRequested else { return }
       let ending = "one of \(count) processes ended with status \(ExitStatus(termination).rawValue)"
