@@ -19,7 +19,11 @@ struct ContainerSelection: Sendable {
         throw Misuse("the variable \(odd) is not valid UTF-8")
       }
       // An empty variable counts as unset.
-      let set = variables.map { name in variable(name).flatMap { $0.isEmpty ? nil : $0 } }
+      var set = variables.map { name in variable(name).flatMap { $0.isEmpty ? nil : $0 } }
+      // A command of this program that sets the other one means that.
+      if set.allSatisfy({ $0 != nil }), let inherited = variable(inheritedVariable) {
+        set = zip(variables, set).map { $0 == inherited ? nil : $1 }
+      }
       for (names, conflict) in [
         (given, "--group and --container exclude each other: each names a container"),
         (
@@ -44,6 +48,8 @@ struct ContainerSelection: Sendable {
 
   static let groupVariable = "WORMHOLE_GROUP"
   static let directoryVariable = "WORMHOLE_CONTAINER"
+  /// The one of these two that this program has set for a command.
+  static let inheritedVariable = "WORMHOLE_INHERITED"
 
   static let options: [ArgumentDescription] = [
     .value(
@@ -69,12 +75,16 @@ struct ContainerSelection: Sendable {
   /// unset.
   func variables(to verb: String) throws -> [String: String] {
     switch name {
-    case .group(let group): [Self.groupVariable: group, Self.directoryVariable: ""]
+    case .group(let group):
+      [
+        Self.groupVariable: group, Self.directoryVariable: "",
+        Self.inheritedVariable: Self.groupVariable,
+      ]
     case .directory(let directory):
       [
         Self.directoryVariable: Engines.isMeant(by: directory)
           ? directory : try CommandLinePath.absolute(directory, to: verb),
-        Self.groupVariable: "",
+        Self.groupVariable: "", Self.inheritedVariable: Self.directoryVariable,
       ]
     }
   }

@@ -37,6 +37,18 @@ struct ContainerSelectionTests {
     #expect(try selected(["status", "--container", "x"], both) == .directory("x"))
   }
 
+  @Test("A variable that this program has set for a command gives way to the other one")
+  func inherited() throws {
+    let both = ["WORMHOLE_GROUP": "g", "WORMHOLE_CONTAINER": "/d"]
+    for (inherited, name) in [
+      ("WORMHOLE_CONTAINER", ContainerSelection.Name.group("g")),
+      ("WORMHOLE_GROUP", .directory("/d")),
+    ] {
+      let variables = both.merging(["WORMHOLE_INHERITED": inherited]) { $1 }
+      #expect(try selected(["status"], variables) == name)
+    }
+  }
+
   @Test("Two containers are refused, and so is none")
   func ambiguity() {
     let none = Invocations(variables: [:])

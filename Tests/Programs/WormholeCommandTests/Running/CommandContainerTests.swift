@@ -30,4 +30,16 @@ struct CommandContainerTests {
     ]
     #expect(outcome.output == names.map { "\($0) T/other\n" }.joined(), "\(outcome)")
   }
+
+  @Test("gives way to the one that the command names by the other variable")
+  func otherVariable() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole send m 1
+      wormhole listen m --current --count 1 -- \
+        sh -c 'cat >"$T/null"; WORMHOLE_GROUP=group.other wormhole send z 5' 2>"$T/null"
+      wormhole --group group.other read z
+      """)
+    #expect(outcome.output == "5\n", "\(outcome)")
+  }
 }
