@@ -185,12 +185,17 @@ package struct PipeEnds: ~Copyable {
 
 /// Ignores the signals that would kill the program for conditions that are errors here: a reader
 /// that is gone (SIGPIPE) and a file that exceeds its limit (SIGXFSZ). Does not ignore SIGCHLD, as the
-/// parent may have: the kernel would then keep no child's status.
+/// parent may have: the kernel would then keep no child's status. SIGQUIT ends the program.
 package func prepareSignals() {
   // `signal` fails only for numbers that are not signals (signal(2)).
   _ = Glibc.signal(SIGPIPE, SIG_IGN)
   _ = Glibc.signal(SIGXFSZ, SIG_IGN)
   _ = Glibc.signal(SIGCHLD, SIG_DFL)
+  // Swift's runtime takes it for a crash, unless the parent ignores it.
+  let old = Glibc.signal(SIGQUIT, SIG_DFL)
+  if unsafeBitCast(old, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self) {
+    _ = Glibc.signal(SIGQUIT, SIG_IGN)
+  }
 }
 
 private func withCStrings<Result>(

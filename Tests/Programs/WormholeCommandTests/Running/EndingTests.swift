@@ -61,6 +61,19 @@ struct EndingTests {
     #expect(outcome.output == "143\n", "\(outcome)")
   }
 
+  @Test("SIGQUIT ends a command at once, and is no crash")
+  func quit() throws {
+    // A shell starts what it does not wait for with the signal ignored.
+    let outcome = try Session().shell(
+      """
+      ulimit -c 0; mkfifo gate
+      python3 -c 'import os, signal, sys; signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+      os.execvp(sys.argv[1], sys.argv[1:])' wormhole listen a 2>gate & pid=$!
+      exec 3<gate; read -r word <&3; kill -QUIT $pid; wait $pid; echo $?; cat <&3
+      """, within: .seconds(60))
+    #expect(outcome.output == "131\n", "\(outcome)")
+  }
+
   @Test("Those that share a lock never meet a conflict, also if they do not wait")
   func sharing() throws {
     let outcome = try Session().shell(
