@@ -33,4 +33,16 @@ import WormholeTestSupport
     // One line says that it listens.
     #expect(outcome.output == "12\n1\n", "\(outcome)")
   }
+
+  @Test("A line that a narrow terminal breaks counts as several")
+  func narrow() throws {
+    let outcome = try Session().shell(
+      """
+      for i in 1 2 3 4 5 6; do wormhole send tickets-$i 1; done
+      script -qfec 'stty cols 20 rows 12; wormhole status --watch --count 1' /dev/null >"$T/heard"
+      tr -d '\\r' <"$T/heard" | sed 's/^.*2J//' | sed 1d |
+        awk '{ rows += length ? int((length + 19) / 20) : 1 } END { print (rows > 6) (rows < 12) }'
+      """)
+    #expect(outcome.output == "11\n", "\(outcome)")
+  }
 }

@@ -99,7 +99,7 @@ private func watchStatus(_ arguments: ParsedArguments, _ environment: CommandEnv
       // It may read all of the container, so it takes a third of the time at most.
       let pause = max(statusPause, (.now - begun) * 2)
       try environment.print(
-        clears ? Array("\u{1B}[H\u{1B}[2J".utf8) + fitted(status, screen.rows) : status)
+        clears ? Array("\u{1B}[H\u{1B}[2J".utf8) + fitted(status, screen) : status)
       remaining -= 1
       if remaining == 0 { return }
       pauseThread(min(pause, max(.zero, deadline - .now)))
@@ -113,12 +113,21 @@ private func watchStatus(_ arguments: ParsedArguments, _ environment: CommandEnv
 }
 
 /// The first lines of a status, as many as a screen shows; the last one says how many are left out.
-private func fitted(_ status: [UInt8], _ rows: Int?) -> [UInt8] {
+private func fitted(_ status: [UInt8], _ screen: CommandEnvironment) -> [UInt8] {
   let lines = status.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
   // The cursor is in a row of its own, after the last line break.
-  guard let rows, rows > 2, lines.count > rows else { return status }
-  let shown = lines.prefix(rows - 2).flatMap { $0 + [UInt8(ascii: "\n")] }
-  return shown + Array("… \(lines.count - 1 - (rows - 2)) more lines\n".utf8)
+  let height = lines.map { line in
+    (String(decoding: line, as: UTF8.self).count + screen.columns - 1) / screen.columns
+  }
+  guard let rows = screen.rows, rows > 2, height.reduce(0, { $0 + max($1, 1) }) > rows
+  else { return status }
+  var left = rows - 2
+  let shown = zip(lines, height).prefix { _, height in
+    left -= max(height, 1)
+    return left >= 0
+  }
+  return shown.flatMap { $0.0 + [UInt8(ascii: "\n")] }
+    + Array("… \(lines.count - 1 - shown.count) more lines\n".utf8)
 }
 
 /// Empty if they cannot be read: that hides nothing else.
