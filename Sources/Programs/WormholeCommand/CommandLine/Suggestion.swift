@@ -156,7 +156,10 @@ extension ArgumentParser {
   /// The command line for a `-c`, as shells and flock(1) have it; nil if no command may follow.
   private var lineWithShell: String? {
     guard command.tail != nil, tail == nil else { return nil }
-    return line(arguments[..<(next - 1)] + ["--", "sh", "-c"] + arguments[next...])
+    // The operands of flock(1) may stand behind the text, too.
+    return line(
+      arguments[..<(next - 1)] + arguments.dropFirst(next + 1) + ["--", "sh", "-c"]
+        + arguments[next...].prefix(1))
   }
 
   /// A command line that can be typed, in quotation marks.

@@ -129,10 +129,11 @@ extension CommandDescription {
       .value(
         "format", .choice(["xml", "binary", "json"]), named: "format", standard: "xml",
         help: "The form of the property list, or one line of JSON. XML has dates to the second."),
+      .flag("json", help: "The same as --format json."),
     ]
   ) { arguments, environment in
     let defaults = try arguments.existingDefaults()
-    if arguments.text("format") == "json" {
+    if arguments.has("json") || arguments.text("format") == "json" {
       return try environment.print(json: .dictionary(defaults?.storedValues() ?? [:]))
     }
     let isBinary = arguments.text("format") == "binary"

@@ -18,7 +18,7 @@ extension CommandDescription {
     discussion: """
       {"active": ..., "companions": [{"app": ..., "complication": ..., "name": ...}]}.
       """,
-    arguments: [.pairOf]
+    arguments: [.pairOf, .jsonAlways]
   ) { arguments, environment in
     let state = try arguments.openPairing().state()
     try environment.print(json: state.propertyList)

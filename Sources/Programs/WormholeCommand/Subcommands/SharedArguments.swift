@@ -70,10 +70,11 @@ extension ParsedArguments {
 
   /// The problem if a value is to be printed in two forms.
   var outputProblem: String? {
-    guard has("json") else { return nil }
-    return has("raw")
-      ? "--raw and --json exclude each other"
-      : isGiven("format") && outputFormat != .json ? "--format and --json exclude each other" : nil
+    if has("raw"), let other = ["json", "format", "envelope", "details"].first(where: isGiven) {
+      return "--raw and --\(other) exclude each other"
+    }
+    return has("json") && isGiven("format") && outputFormat != .json
+      ? "--format and --json exclude each other" : nil
   }
 
   /// The problem if two of some options are given.

@@ -197,6 +197,10 @@ import WormholeTestSupport
         "unknown option '-c': a command goes after '--': 'wormhole lock f -- sh -c 'a; b''"
       ),
       (
+        ["lock", "-c", "a; b", "f"],
+        "unknown option '-c': a command goes after '--': 'wormhole lock f -- sh -c 'a; b''"
+      ),
+      (
         ["update", "a", "jq", "."],
         "unexpected argument 'jq': a command goes after '--': 'wormhole update a -- jq .'"
       ),
@@ -232,9 +236,15 @@ import WormholeTestSupport
     #expect(parsed.has("strict"))
     #expect(parsed.notes == ["'--json' is called '--strict' now"])
     #expect(try line.arguments("read", "a", "--json").notes == [])
-    for form in [["--raw"], ["--format", "plist"]] {
-      #expect(line.refusal(["read", "a", "--json"] + form)?.contains("exclude each other") == true)
+    for form in [["--json", "--raw"], ["--json", "--format", "plist"], ["--raw", "--envelope"]] {
+      #expect(line.refusal(["read", "a"] + form)?.contains("exclude each other") == true)
     }
+  }
+
+  @Test("A limit that would end each command at once is refused")
+  func limit() {
+    let refusal = line.refusal("queue", "take", "q", "--limit", "0", "--", "true")
+    #expect(refusal?.hasPrefix("--limit 0 would end") == true)
   }
 
   @Test("A word that resembles nothing gets no guess")

@@ -107,6 +107,9 @@ extension CommandDescription {
       return "--\(option) needs a command"
     }
     if arguments.count("jobs") ?? 1 > 1, !arguments.has("follow") { return "--jobs needs --follow" }
+    if arguments.duration("limit") == .zero {
+      return "--limit 0 would end each command at once; without --limit it may take any time"
+    }
     if arguments.count("jobs") ?? 1 > mostJobs { return "--jobs is at most \(mostJobs)" }
     return arguments.conflict(of: "follow", "count")
   }
