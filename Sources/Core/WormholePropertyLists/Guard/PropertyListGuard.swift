@@ -51,7 +51,9 @@ public enum PropertyListGuard {
     guard try XMLPropertyList.isLikely(bytes) else {
       throw PropertyListError(
         .unknownFormat, atByte: 0,
-        "it is neither a binary nor an XML property list; OpenStep text is not read")
+        bytes.isEmpty
+          ? "it is empty"
+          : "it is neither a binary nor an XML property list; OpenStep text is not read")
     }
     return try XMLPropertyListScanner.scan(bytes, limits: limits)
   }

@@ -130,14 +130,21 @@ private final class MessageChange: Sendable {
           because: "\(command.words[0]) printed more than \(JSONInput.maximumBytes >> 20) MiB",
           status: .badData)
       }
+      let consequence = name == nil ? "the messages are unchanged" : "the message is unchanged"
       if let failure = command.failure(outcome.termination) {
-        let consequence = name == nil ? "the messages are unchanged" : "the message is unchanged"
         throw CommandError(
           cannot: "update \(title)", because: "\(failure); \(consequence)",
           status: ExitStatus(outcome.termination))
       }
-      return try JSONInput.readOptional(
-        outcome.output, source: "the output of \(command.words[0]) for \(title)", nulls: nulls)
+      do {
+        return try JSONInput.readOptional(
+          outcome.output, source: "the output of \(command.words[0]) for \(title)", nulls: nulls)
+      } catch let error as CommandError {
+        throw CommandError(
+          cannot: error.action,
+          because: "\(error.reason); it must be JSON, a text in quotes, and \(consequence)",
+          status: error.status)
+      }
     }
   }
 

@@ -102,7 +102,7 @@ extension ParsedArguments {
       do {
         return try value(Array(text.utf8), object)
       } catch let error as CommandError
-        where text != "null" && text.first.map({ !"{[\"".contains($0) }) == true
+        where text != "null" && text.first.map({ !"{[\"".contains($0) }) != false
       {
         // A date, for example.
         throw CommandError(
