@@ -26,7 +26,7 @@ enum CommandExamples {
     wormhole remove 'seat*'
     wormhole remove --all
     wormhole update visitors --default 0 -- jq '. + 1'
-    wormhole update from to -- jq '.from -= 5 | .to += 5'
+    wormhole update from to -- jq '.from += -5 | .to += 5'
     wormhole update settings -- ./change
     wormhole incr visitors
     wormhole incr budget -5 --expires 1h
@@ -189,7 +189,7 @@ enum CommandExamples {
 
     Count, and change several values in one step:
       wormhole incr visitors
-      wormhole update from to -- jq '.from -= 5 | .to += 5'
+      wormhole update from to -- jq '.from += -5 | .to += 5'
 
     Give work to several processes; none is lost, and one whose worker is stopped or
     killed is delivered again, marked:

@@ -14,7 +14,7 @@ extension CommandDescription {
       With several names all changes become visible in one step. COMMAND reads one object, with a member \
       for each message that exists, and prints the object of the new ones; a message that is missing \
       there is removed:
-        \(ProgramName.called) update from to -- jq '.from -= 5 | .to += 5'
+        \(ProgramName.called) update from to -- jq '.from += -5 | .to += 5'
 
       COMMAND may take as long as it needs. If 'update' is stopped, others may take the lease over after \
       50 milliseconds, and with --term after that time; on etcd they need not wait for it at all. \
