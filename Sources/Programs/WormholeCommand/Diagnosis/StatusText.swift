@@ -29,7 +29,7 @@ struct StatusText {
         presences.flatMap { title, name in name.members.map { [title, $0.sinceText] } }
       ),
       (
-        ["QUEUE", "WAITING", "CONSUMED BY"],
+        ["QUEUE", "WAITING", "TAKEN BY"],
         queues.map { title, queue in [title, queue.waitingText, queue.consumersText] }
       ),
       (
@@ -105,7 +105,7 @@ struct StatusText {
     }
     let absent = report.names.values.count(where: isAbsent)
     if absent > 0 {
-      notes.append("Names without a message, because it was cleared or never sent: \(absent)")
+      notes.append("Names without a message, because it was removed or never sent: \(absent)")
     }
     let queues = report.names.queues + report.own.queues
     let outcomes = queues.reduce(0) { $0 + $1.outcomes }

@@ -15,8 +15,9 @@ extension CommandDescription {
 
       A command that fails is started again after a pause that doubles each time, up to a minute. When \
       it has failed too often in a row, this program ends with its status. A run of a minute or more \
-      resets the count. SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to it; it is not started \
-      again then, and this program ends with its status, for example 143 after SIGTERM.
+      resets the count. SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to the command. Then \
+      it is not started again, and this program ends with the command's status, for example 143 after \
+      SIGTERM.
 
       With --alone, only one process at a time runs under the name, and others wait for its end; one that \
       is stopped keeps its place, because its command may still run. WORMHOLE_FENCE in its environment is \

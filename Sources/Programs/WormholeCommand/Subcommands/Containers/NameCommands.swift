@@ -9,7 +9,7 @@ extension CommandDescription {
     abstract: "Print the names in the container, one line each.",
     discussion: """
       A line has the kind and the name; with one kind in --only, the name alone. Kinds: 'message', \
-      'notification', 'queue', 'log', 'presence' and 'peer'. A message that was cleared, and a presence \
+      'notification', 'queue', 'log', 'presence' and 'peer'. A message that was removed, and a presence \
       under which nobody is, are left out, unless --all is given. A pattern is one of a shell: '*' stands \
       for any text, '?' for one character, '[a-z]' for one of some. The exit status is 1 if there is no \
       such name.
@@ -77,7 +77,7 @@ extension CommandDescription {
 }
 
 extension LiveNames {
-  /// Whether a name has content now: a message may be cleared, and a presence may have no process.
+  /// Whether a name has content now: a message may be removed, and a presence may have no process.
   fileprivate func hasContent(_ name: String, in container: SharedContainer) throws -> Bool {
     switch self {
     case .message: try container.value(name).version() != nil

@@ -9,7 +9,7 @@ extension CommandDescription {
       The message replaces the last one with this identifier in one step: a reader sees the old one \
       or the new one, whole.
 
-      With --expires the message is gone after that time for every reader, as if it was cleared. The \
+      With --expires the message is gone after that time for every reader, as if it was removed. The \
       time of day counts.
 
       With --if-version the message is sent only if nobody has changed it since that version was read; \
@@ -19,7 +19,8 @@ extension CommandDescription {
       left out, and the exit status is 65 in the end.
 
       A text that is not JSON is a string: 'send greeting hello', 'send place ./backup'. A text that \
-      begins as JSON does, with {, [, ", or a digit, has to be JSON.
+      begins as JSON does, with {, [, ", or a digit, also behind signs and points, has to be JSON, and so \
+      has an empty one.
       """,
     arguments: [.identifier, .jsonValue("message")] + ArgumentDescription.valueSources + [
       .lines, .messageExpires, .ifVersion, .whileRole, .durable("the message"), .writeTimeout,

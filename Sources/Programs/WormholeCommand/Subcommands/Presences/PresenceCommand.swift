@@ -37,7 +37,7 @@ extension CommandDescription {
 
   static let presenceWait = CommandDescription(
     name: "wait",
-    abstract: "Wait until processes are present, or with --gone until none is, and print them.",
+    abstract: "Wait until processes are present, or with --gone until nobody is, and print them.",
     discussion: """
       Processes that are present already count. The lines are as of 'presence list'. If the command has to \
       wait, it prints 'listening' on standard error.

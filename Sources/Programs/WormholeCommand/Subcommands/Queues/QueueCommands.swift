@@ -8,9 +8,9 @@ extension CommandDescription {
     abstract: "Put work into queues, and let any number of processes take it.",
     discussion: """
       An entry waits until a process takes it, and goes to one of those that take. It is delivered \
-      again, marked, if that process ends before it has handled the entry. So no process can take an \
-      entry and leave it to a later one to acknowledge it: 'queue take' keeps it for as long as its \
-      COMMAND runs, and the end of COMMAND acknowledges or releases it.
+      again, marked, if that process ends before it has handled the entry. 'queue take' keeps it \
+      while COMMAND runs, and the end of COMMAND acknowledges or releases it. A later process cannot \
+      acknowledge it.
 
       Queues work in a directory and on etcd. Those of peers have commands of their own: '\(ProgramName.called) help \
       peer'.

@@ -42,10 +42,11 @@ extension CommandDescription {
 
       Any number of processes may take at the same time. If there is no entry, the command waits for \
       one, and prints 'listening' on standard error when it begins to. With --timeout 0 it ends at once. \
-      A queue that was never used is not made by that: the command joins it with its first entry. A reader \
+      Waiting does not make the queue; the first entry does, and the command joins then. A reader \
       of the output that takes nothing is waited for as long as --timeout says, but at least three \
       seconds; then the entry is delivered again. \
-      SIGINT, SIGTERM and SIGHUP are passed on to the command; after its end they end taking.
+      SIGINT, SIGTERM and SIGHUP are passed on to the command; after its end they end taking. \
+      While none runs, the exit status is 0 with --follow, and otherwise 128 plus the signal's number.
       """,
     arguments: [
       .queueName,
@@ -53,7 +54,7 @@ extension CommandDescription {
       .flag("follow", help: "Take one after the other, until a signal ends this process."),
       .value(
         "jobs", letter: "j", .count, named: "n", standard: "1",
-        help: "Run this many commands at the same time."),
+        help: "With --follow, run this many commands at the same time, at most \(mostJobs)."),
       .value("limit", .duration, help: "The longest time that a command may run; by default any."),
       .timeout, .readyDescriptor,
       .flag("envelope", help: "Print each entry with its sender, id and time of sending."),
@@ -106,10 +107,10 @@ extension CommandDescription {
     if arguments.tail == nil, let option = ["limit", "jobs"].first(where: arguments.isGiven) {
       return "--\(option) needs a command"
     }
-    if arguments.count("jobs") ?? 1 > 1, !arguments.has("follow") { return "--jobs needs --follow" }
     if arguments.duration("limit") == .zero {
       return "--limit 0 would end each command at once; without --limit it may take any time"
     }
+    if arguments.count("jobs") ?? 1 > 1, !arguments.has("follow") { return "--jobs needs --follow" }
     if arguments.count("jobs") ?? 1 > mostJobs { return "--jobs is at most \(mostJobs)" }
     return arguments.conflict(of: "follow", "count")
   }
