@@ -177,21 +177,26 @@ extension TreeManifest.Entry {
   /// Of a directory only owner and mode count, because its entries are compared themselves. A second
   /// name of a file changes the time of its last change, too, so that time counts only when the file
   /// has as many names as before.
-  package func isUnchanged(since base: TreeManifest.Entry) -> Bool {
+  ///
+  /// - Parameter apartFromNames: whether that time never counts, because a name was added and removed.
+  package func isUnchanged(
+    since base: TreeManifest.Entry, apartFromNames: Bool = false
+  ) -> Bool {
     guard kind == base.kind, permissions == base.permissions, owner == base.owner,
       group == base.group
     else { return false }
     if kind == .directory { return true }
     return inode == base.inode && device == base.device && size == base.size
       && modified == base.modified && target == base.target
-      && (changed == base.changed || links != base.links)
+      && (changed == base.changed || links != base.links || apartFromNames)
   }
 }
 
 extension FileStatus {
   /// Whether the file is unchanged; for a directory, whether it has the same owner and mode.
-  package func isUnchanged(since base: FileStatus) -> Bool {
-    TreeManifest.Entry(self).isUnchanged(since: TreeManifest.Entry(base))
+  package func isUnchanged(since base: FileStatus, apartFromNames: Bool = false) -> Bool {
+    TreeManifest.Entry(self)
+      .isUnchanged(since: TreeManifest.Entry(base), apartFromNames: apartFromNames)
   }
 
   /// Whether the file was written a moment ago: before Linux 6.13 the kernel's clock for files ticks

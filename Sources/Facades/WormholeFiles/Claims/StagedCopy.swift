@@ -167,7 +167,7 @@ struct StagedCopy: Sendable {
   func isCurrent(_ now: FileStatus?) -> Bool {
     if !comparesItem || itemTree != nil { return true }
     guard let item, let now else { return item == nil && now == nil }
-    return now.isUnchanged(since: item)
+    return now.isUnchanged(since: item, apartFromNames: mode == .link)
   }
 
   /// Whether the entries of a directory have to be compared before its copy is published.

@@ -83,6 +83,47 @@ struct CompanionsTests {
     #expect(try scene.text("d/one") == "second")
   }
 
+  enum Removal: CaseIterable { case given, asked, moved }
+
+  @Test(
+    "a file is deleted, however its accessor removes it, and also one with two names or a link",
+    arguments: Removal.allCases)
+  func deletion(removal: Removal) throws {
+    try scene.put("old", "two")
+    try FileManager.default.linkItem(at: scene.url("two"), to: scene.url("other"))
+    try FileManager.default.createSymbolicLink(
+      atPath: scene.path("link"), withDestinationPath: "two")
+    let names = ["a", "link", "two"]
+    let presenter = SavingPresenter(scene.path("a"))
+    for name in names {
+      try FileCoordinator(filePresenter: presenter)
+        .coordinate(writingItemAt: scene.url(name), options: .forDeleting) { place in
+          switch removal {
+          case .given: try FileManager.default.removeItem(at: place)
+          case .asked: try FileManager.default.removeItem(at: scene.url(name))
+          case .moved: try FileManager.default.moveItem(at: place, to: scene.url("trash-" + name))
+          }
+        }
+    }
+    WarmSites.shared.removeAll()
+    try scene.expectOnly(["other"] + (removal == .moved ? names.map { "trash-" + $0 } : []))
+  }
+
+  @Test("a file that another access of the purpose changed meanwhile is not deleted")
+  func changedDeletion() throws {
+    let coordinator = FileCoordinator()
+    let error = #expect(throws: FileCoordinationError.self) {
+      try coordinator.coordinate(writingItemAt: scene.url("a"), options: .forDeleting) { place in
+        try coordinator.coordinate(writingItemAt: scene.url("a")) {
+          try ItemText.write("second", to: $0.path)
+        }
+        try FileManager.default.removeItem(at: place)
+      }
+    }
+    #expect(error?.code == .conflict)
+    #expect(try scene.text("a") == "second")
+  }
+
   @Test("of two processes with one purpose: the second one is refused")
   func processes() throws {
     let (first, second) = (try scene.participant(), try scene.participant())
