@@ -131,8 +131,8 @@ struct HostileArchiveTests {
       [], Array(repeating: 0xFF, count: 8), Array(repeating: 0xFF, count: 16),
       Array(repeating: 0x80, count: 40),
     ].map { PropertyListValue.data(Data($0 as [UInt8])) }
-    let references = [0, 3, 4, 6, 8, 9, 10, 11].map(reference)
-    return numbers + reals + bytes + references + [true, "", "x"]
+    let references = [0, 3, 4, 6, 8, 9, 10, 11, 12].map(reference)
+    return numbers + reals + bytes + references + [[references[8]], true, "", "x"]
   }()
 
   private func archive(
@@ -149,6 +149,8 @@ struct HostileArchiveTests {
       ["$class": Self.reference(7), "NS.keys": [text], "NS.objects": [text]],
       Self.kind("NSDictionary"), .data(Data([5, 1, 0x85, 2, 1])), 7, .data(endless),
       .data(Data(Array(repeating: 0x80, count: 13) + [1, 1, 2, 2])),
+      // A unit without a text, which is not decoded.
+      ["$class": Self.reference(13), "NS.symbol": 8], Self.kind("NSUnit"),
     ])
   }
 
@@ -194,6 +196,7 @@ struct HostileArchiveTests {
     var archives: [(String, PropertyListValue)] = []
     for (name, fields) in [
       ("NSIndexSet", ["NSRangeCount": .integer(.max)]), ("NSCharacterSet", ["NSRange": -1]),
+      ("NSSet", ["NS.objects": []]),
     ] as [(String, [String: PropertyListValue])] {
       var kind = Self.kind("App.None")
       kind["$classhints"] = [.string(name)]
@@ -260,5 +263,88 @@ struct HostileArchiveTests {
       ["$class": Self.reference(2), "NS.objects": list], Self.kind("NSArray"), text,
     ])
     #expect(try read([("text", archive)]) == 0)
+  }
+
+  // MARK: Sets
+
+  /// A set, or a dictionary with these keys.
+  private func collection(
+    _ name: String, of elements: [PropertyListValue], _ more: [PropertyListValue] = []
+  ) -> PropertyListValue {
+    let references = PropertyListValue.array((0..<elements.count).map { Self.reference(3 + $0) })
+    var object: PropertyListValue = ["$class": Self.reference(2)]
+    if name == "NSDictionary" { object["NS.keys"] = references }
+    object["NS.objects"] = references
+    return archive([object, Self.kind(name)] + elements + more)
+  }
+
+  /// Texts with one hash in Foundation, which multiplies it by 257 for each letter.
+  private func equallyHashed(_ digits: Int) -> [PropertyListValue] {
+    (0..<1 << digits).map { number -> PropertyListValue in
+      let pairs = ["\u{400}\u{600}", "\u{401}\u{4FF}"]
+      return .string((0..<digits).map { pairs[number >> $0 & 1] }.joined())
+    }
+  }
+
+  @Test(
+    "with many objects of one hash is refused, and one with few, or many others, is read",
+    arguments: ["NSSet", "NSMutableSet", "NSDictionary"])
+  func equalHashes(name: String) throws {
+    let others = (0..<1_100).flatMap { number -> [PropertyListValue] in
+      [.string("text \(number)"), .integer(number), .real(Double(number) + 0.5)]
+    }
+    #expect(try read([("few", collection(name, of: equallyHashed(8)))]) == 1)
+    #expect(try read([("others", collection(name, of: others))]) == 1)
+    #expect(try read([("many", collection(name, of: equallyHashed(10)))]) == 0)
+  }
+
+  @Test("with a set of many arrays, or of few large ones, is refused")
+  func arrays() throws {
+    for (count, length, isRead) in [(200, 1, true), (600, 1, false), (60, 300, false)] {
+      let arrays = (0..<count).map { number -> PropertyListValue in
+        let same = Array(repeating: Self.reference(3 + count + 1), count: length - 1)
+        return [
+          "$class": Self.reference(3 + count),
+          "NS.objects": .array(same + [Self.reference(3 + count + 1 + number)]),
+        ]
+      }
+      let numbers = (0..<count).map { PropertyListValue.integer(Int64($0)) }
+      let set = collection("NSSet", of: arrays, [Self.kind("NSArray")] + numbers)
+      #expect(try read([("\(count)", set)]) == (isRead ? 1 : 0))
+    }
+  }
+
+  @Test("of a counted set of many objects with large counts is refused")
+  func counts() throws {
+    for (count, isRead) in [(50, true), (1_100, false)] {
+      var set: PropertyListValue = ["$class": Self.reference(2)]
+      set["NS.count"] = .integer(Int64(count))
+      for number in 0..<count {
+        set["NS.object\(number)"] = Self.reference(3 + number)
+        set["NS.count\(number)"] = 1_000
+      }
+      let numbers = (0..<count).map { PropertyListValue.integer(Int64($0)) }
+      let archive = archive([set, Self.kind("NSCountedSet")] + numbers)
+      #expect(try read([("\(count)", archive)]) == (isRead ? 1 : 0))
+    }
+  }
+
+  @Test("whose index sets have too many ranges in all is refused, also if they share them")
+  func sharedRanges() throws {
+    // Each begins two after the one before.
+    let number = { (number: Int) in
+      [UInt8(number & 0x7F | 0x80), UInt8(number >> 7 & 0x7F | 0x80), UInt8(number >> 14)]
+    }
+    let data = Data((0..<30_000).flatMap { number(2 * $0) + [1] })
+    for (count, isRead) in [(2, true), (4, false)] {
+      let set: PropertyListValue = [
+        "$class": Self.reference(3 + count), "NSRangeCount": 30_000,
+        "NSRangeData": Self.reference(4 + count),
+      ]
+      let list = collection(
+        "NSArray", of: Array(repeating: set, count: count),
+        [Self.kind("NSIndexSet"), .data(data)])
+      #expect(try read([("\(count)", list)]) == (isRead ? 1 : 0))
+    }
   }
 }

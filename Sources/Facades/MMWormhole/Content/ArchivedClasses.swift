@@ -12,9 +12,14 @@ extension ArchivedObjects {
 
   /// Refuses an object that Foundation may not survive.
   func checkClasses() throws {
-    for (index, entry) in objects.enumerated() {
+    for index in decoded {
+      let entry = objects[index]
       let hints = entry["$classhints"]?.arrayValue?.map(\.stringValue) ?? []
-      if let hint = hints.first(where: { !Self.isSafe($0, [:], self) }) { throw refused(hint) }
+      // The fields are checked for the class itself only.
+      if let hint = hints.first(where: { $0?.contains(".") != true || !Self.isSafe($0, [:], self) })
+      {
+        throw refused(hint)
+      }
       guard let fields = entry.dictionaryValue, let name = className(of: entry) else { continue }
       guard Self.isSafe(name, fields, self) else { throw refused(name, index) }
     }
@@ -65,9 +70,7 @@ extension ArchivedObjects {
       "NSMutableCharacterSet": ArchivedRanges.isOfCharacters,
       "NSOrderedSet": ordered, "NSMutableOrderedSet": ordered,
       "NSCountedSet": { fields, objects in
-        // Each object is added as often as its count says.
-        let counts = fields.filter { $0.key.hasPrefix("NS.count") }.map(\.value.intValue)
-        return counts.allSatisfy { (0...1_000).contains($0 ?? -1) }
+        fields.allSatisfy { !$0.key.hasPrefix("NS.count") || $0.value.intValue ?? -1 >= 0 }
       },
       // Date.description traps on a NaN in FoundationEssentials.
       "NSDate": { fields, _ in fields["NS.time"]?.doubleValue?.isFinite == true },
@@ -77,7 +80,11 @@ extension ArchivedObjects {
         let hasNoInfo = fields["NSUserInfo"].map { objects.object($0) == nil } ?? true
         return hasNoInfo && objects.text(fields["NSDomain"]) != nil
       },
-      "NSNotification": { $1.object($0["NS.object"] ?? 0) != nil },
+      // The decoder crashes if its object cannot be decoded; one without a class can.
+      "NSNotification": { fields, objects in
+        let object = fields["NS.object"].flatMap { objects.object($0) }
+        return object.map { objects.objects[$0].dictionaryValue == nil } ?? false
+      },
       "NSRegularExpression": { fields, _ in
         (0...0x7F).contains(fields["NSOptions"]?.intValue ?? -1)
       },

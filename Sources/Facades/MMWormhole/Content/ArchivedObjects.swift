@@ -6,9 +6,12 @@ struct ArchivedObjects {
   let objects: [PropertyListValue]
   private let root: PropertyListValue?
   private let version: PropertyListValue?
+  /// The objects that the root contains, itself, and their classes, once they are checked.
+  private(set) var decoded: [Int] = []
 
   /// What decoding an object costs. Whatever two objects share counts for both, because Foundation
-  /// copies and compares it for both.
+  /// copies and compares it for both. An element of a set, or a key, counts as often as Foundation
+  /// compares it: once for each of the same hash. A range counts ten times, as Foundation takes its time.
   private struct Extent {
     /// The number of levels below and including it.
     var height = 1
@@ -29,7 +32,7 @@ struct ArchivedObjects {
 
   /// Refuses an archive in another form than Foundation's own, references in a circle or deeper than the
   /// limit, and objects that are too many or too large once each reference counts.
-  func check(depth: Int, limits: PropertyListLimits) throws {
+  mutating func check(depth: Int, limits: PropertyListLimits) throws {
     guard version?.intValue == 100_000, objects.first?.stringValue == "$null",
       let root = root.flatMap(object(_:))
     else { throw KeyedArchive.damaged("it has not the form of Foundation's archives") }
@@ -38,22 +41,29 @@ struct ArchivedObjects {
     }
     var visits: [Int: Visit] = [:]
     _ = try extent(of: root, room: depth, limits, &visits)
+    decoded = visits.keys.sorted()
   }
 
   /// Returns an archive of the same objects in which each dictionary refers to a list of its keys and
-  /// one of its values, for `ArchivedDictionary`.
-  func separatingKeys(in archive: PropertyListValue) -> PropertyListValue {
+  /// one of its values, and each ordered set to a list of its elements, for `ArchivedCollection`.
+  func separatingElements(in archive: PropertyListValue) -> PropertyListValue {
     var objects = objects
     let listClass = PropertyListValue(archiveReference: Int64(objects.count))
     objects.append(["$classname": "NSArray", "$classes": ["NSArray", "NSObject"]])
     for (index, entry) in self.objects.enumerated() {
-      guard let name = className(of: entry), ArchivedDictionary.names.contains(name) else {
-        continue
+      guard let name = className(of: entry) else { continue }
+      var lists: [String: PropertyListValue] = [:]
+      if ArchivedCollection.dictionaries.contains(name) {
+        for field in [ArchivedCollection.keys, ArchivedCollection.objects] {
+          lists[field] = entry[field]
+        }
+      } else if ArchivedCollection.orderedSets.contains(name) {
+        let elements = (0...).lazy.map { entry["NS.object.\($0)"] }.prefix { $0 != nil }
+        lists[ArchivedCollection.objects] = .array(elements.compactMap { $0 })
       }
-      for field in [ArchivedDictionary.keys, ArchivedDictionary.objects] {
-        guard let list = entry[field] else { continue }
+      for (field, list) in lists {
         objects[index][field] = PropertyListValue(archiveReference: Int64(objects.count))
-        objects.append(["$class": listClass, ArchivedDictionary.objects: list])
+        objects.append(["$class": listClass, ArchivedCollection.objects: list])
       }
     }
     var archive = archive
@@ -94,20 +104,55 @@ struct ArchivedObjects {
     }
     guard room > 0 else { throw Self.tooDeep }
     visits[index] = .begun
-    var extent = Extent(bytes: Self.contentBytes(of: objects[index]))
-    for reference in Self.references(in: objects[index]) {
+    let entry = objects[index]
+    var extent = Extent(bytes: Self.contentBytes(of: entry))
+    // One more than the limit is as much as any number, and cannot overflow.
+    let many = { max(0, min($0, limits.maximumNodes + 1)) }
+    if let ranges = entry["NSRangeCount"]?.intValue { extent.nodes += 10 * many(ranges) }
+    let references = Self.references(in: entry)
+    let hashed = hashedFields(of: entry)
+    var equals: [Int: Int] = [:]
+    for (field, element) in references where hashed?(field) == true {
+      equals[hash(of: element), default: 0] += 1
+    }
+    for (field, reference) in references {
       let part = try self.extent(of: reference, room: room - 1, limits, &visits)
       extent.height = max(extent.height, 1 + part.height)
-      extent.nodes += part.nodes
       extent.bytes += part.bytes
+      if hashed?(field) == true {
+        // A counted set adds an object as often as its count says.
+        let count = entry["NS.count" + field.dropFirst("NS.object".count)]?.intValue ?? 1
+        extent.nodes +=
+          max(1, many(count)) * equals[hash(of: reference), default: 1]
+          * (part.nodes + part.bytes / Self.bytesComparedAsANode)
+      } else {
+        extent.nodes += part.nodes
+      }
       guard extent.nodes <= limits.maximumNodes, extent.bytes <= limits.maximumExpandedBytes else {
         throw KeyedArchive.damaged(
-          "its objects refer to one another so often that they are more than "
+          "its objects refer to one another, or have equal hashes, so often that they are more than "
             + "\(limits.maximumNodes), or \(limits.maximumExpandedBytes) bytes, once expanded")
       }
     }
     visits[index] = .done(extent)
     return extent
+  }
+
+  private static let bytesComparedAsANode = 1 << 16
+
+  /// Which fields refer to objects that Foundation finds by their hashes; nil for none.
+  private func hashedFields(of entry: PropertyListValue) -> ((String) -> Bool)? {
+    guard let name = className(of: entry) else { return nil }
+    if ArchivedCollection.dictionaries.contains(name) { return { $0 == ArchivedCollection.keys } }
+    // Of a set, in any form.
+    return name.hasSuffix("Set") ? { $0.hasPrefix("NS.object") } : nil
+  }
+
+  /// Foundation's hash of a text, a number or data; many of them may have one. The objects of most classes
+  /// count as having one, as all arrays of one length do.
+  private func hash(of index: Int) -> Int {
+    guard objects[index].dictionaryValue == nil else { return 0 }
+    return (objects[index].propertyListObject as? AnyHashable as? NSObject)?.hash ?? 0
   }
 
   private static func contentBytes(of object: PropertyListValue) -> Int {
@@ -147,9 +192,9 @@ struct ArchivedObjects {
     switch name {
     case "NSArray", "NSMutableArray", "NSSet", "NSMutableSet":
       return fields["NS.objects"]?.arrayValue != nil
-    case _ where ArchivedDictionary.names.contains(name):
-      guard let keys = fields[ArchivedDictionary.keys]?.arrayValue else { return false }
-      return keys.count == fields[ArchivedDictionary.objects]?.arrayValue?.count
+    case _ where ArchivedCollection.dictionaries.contains(name):
+      guard let keys = fields[ArchivedCollection.keys]?.arrayValue else { return false }
+      return keys.count == fields[ArchivedCollection.objects]?.arrayValue?.count
     default: return true
     }
   }
@@ -161,7 +206,9 @@ struct ArchivedObjects {
   private static let tooDeep = KeyedArchive.damaged("its objects are nested too deeply")
 
   /// Returns the references of a well-formed object, including those in its arrays.
-  private static func references(in object: PropertyListValue) -> [Int] {
-    object.dictionaryValue?.values.flatMap { ($0.arrayValue ?? [$0]).compactMap(target) } ?? []
+  private static func references(in object: PropertyListValue) -> [(field: String, Int)] {
+    object.dictionaryValue?.flatMap { field, value in
+      (value.arrayValue ?? [value]).compactMap(target).map { (field, $0) }
+    } ?? []
   }
 }

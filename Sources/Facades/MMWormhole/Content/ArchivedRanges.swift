@@ -4,9 +4,6 @@ import WormholePropertyLists
 /// The ranges in archived sets of numbers and of characters. Foundation on Linux ends the process at
 /// one that no set can have.
 enum ArchivedRanges {
-  /// Foundation takes a second for so many.
-  private static let most = 100_000
-
   /// Whether the fields of an index set are one range, or a number of ranges and that many in data.
   @Sendable
   static func areIn(_ fields: ArchivedObjects.Fields, _ objects: ArchivedObjects) -> Bool {
@@ -19,9 +16,7 @@ enum ArchivedRanges {
       else { return false }
       return isRange(location, length, after: 0)
     case let count?:
-      guard (2...most).contains(count), let data = objects.data(fields["NSRangeData"]) else {
-        return false
-      }
+      guard count >= 2, let data = objects.data(fields["NSRangeData"]) else { return false }
       return areRanges([UInt8](data)[...], count: count)
     }
   }
@@ -59,8 +54,7 @@ enum ArchivedRanges {
   /// location in the high half of a number, and its length in the low one.
   @Sendable
   static func isOfCharacters(_ fields: ArchivedObjects.Fields, _ objects: ArchivedObjects) -> Bool {
-    // No fields at all are those of a class that is only named in place of another.
-    guard let range = fields["NSRange"] else { return !fields.isEmpty }
+    guard let range = fields["NSRange"] else { return true }
     guard let packed = range.intValue, packed >= 0 else { return false }
     let (location, length) = (packed >> 32, packed & 0xFFFF_FFFF)
     return location <= 0x10_FFFF && location + length <= 0x11_0000

@@ -62,26 +62,26 @@ enum KeyedArchive {
     archiver.outputFormat = .binary
     archiver.encode(object, forKey: NSKeyedArchiveRootObjectKey)
     archiver.finishEncoding()
-    let content = try checked(PropertyListValue(data: archiver.encodedData, limits: limits))
+    let content = try PropertyListValue(data: archiver.encodedData, limits: limits)
     // The receiver would refuse it.
-    try ArchivedObjects(content).checkClasses()
+    try objects(in: content).checkClasses()
     return content
   }
 
   /// Unarchives with the classes that the archive names, of Foundation and of the program:
   /// `init(coder:)` of each runs on bytes that other processes wrote.
   static func object(in content: PropertyListValue) throws -> any NSCoding {
-    let objects = try ArchivedObjects(checked(content))
+    let objects = try objects(in: content)
     try objects.checkClasses()
-    let archive = objects.separatingKeys(in: content)
+    let archive = objects.separatingElements(in: content)
     let bytes = try archive.binaryBytes(limits: limits)
     let unarchiver = try NSKeyedUnarchiver(forReadingFrom: Data(bytes))
     unarchiver.requiresSecureCoding = false
     unarchiver.decodingFailurePolicy = .setErrorAndReturn
-    for name in ArchivedDictionary.names {
-      unarchiver.setClass(ArchivedDictionary.self, forClassName: name)
+    for name in ArchivedCollection.dictionaries.union(ArchivedCollection.orderedSets) {
+      unarchiver.setClass(ArchivedCollection.self, forClassName: name)
     }
-    let delegate = ArchivedDictionary.Delegate()
+    let delegate = ArchivedCollection.Delegate()
     unarchiver.delegate = delegate
     defer { withExtendedLifetime(delegate) {} }
     defer { unarchiver.finishDecoding() }
@@ -97,14 +97,15 @@ enum KeyedArchive {
   static func bytes(of content: PropertyListValue) throws -> [UInt8] {
     let isArchive = isArchive(content)
     let archive = isArchive ? content : try self.content(of: MessageContent.message(from: content))
-    return try checked(archive).binaryBytes(limits: limits)
+    _ = try objects(in: archive)
+    return try archive.binaryBytes(limits: limits)
   }
 
   /// Returns the message in an archive that any program has written, as it is stored here.
   static func content(ofBytes bytes: [UInt8]) throws -> PropertyListValue {
     let content = try PropertyListValue(bytes: bytes, limits: limits)
     guard isArchive(content) else { throw damaged("it has no objects") }
-    _ = try checked(content)
+    _ = try objects(in: content)
     do {
       return try PropertyListValue(propertyList: object(in: content))
     } catch {
@@ -114,9 +115,10 @@ enum KeyedArchive {
     }
   }
 
-  private static func checked(_ content: PropertyListValue) throws -> PropertyListValue {
-    try ArchivedObjects(content).check(depth: deepestNesting, limits: limits)
-    return content
+  private static func objects(in content: PropertyListValue) throws -> ArchivedObjects {
+    var objects = ArchivedObjects(content)
+    try objects.check(depth: deepestNesting, limits: limits)
+    return objects
   }
 
   private static func checkArchivable(_ object: Any, depth: Int) throws {

@@ -1,36 +1,41 @@
 import Foundation
 
-/// The decoder of the dictionaries of an archive. Foundation's own on Linux reads beyond the end of its
-/// values if one of them cannot be decoded, which may end the process.
-final class ArchivedDictionary: NSObject, NSCoding {
-  static let names: Set = ["NSDictionary", "NSMutableDictionary"]
+/// The decoder of the dictionaries and the ordered sets of an archive. Foundation's own ones on Linux may
+/// end the process if an element cannot be decoded.
+final class ArchivedCollection: NSObject, NSCoding {
+  static let dictionaries: Set = ["NSDictionary", "NSMutableDictionary"]
+  static let orderedSets: Set = ["NSOrderedSet", "NSMutableOrderedSet"]
   static let keys = "NS.keys"
   static let objects = "NS.objects"
 
-  private let dictionary: NSMutableDictionary
+  private let collection: NSObject
 
   /// - Returns: Nil if an element is missing, or if an object cannot be a key.
   init?(coder: NSCoder) {
-    guard let keys = coder.decodeObject(forKey: Self.keys) as? [Any],
-      let objects = coder.decodeObject(forKey: Self.objects) as? [Any],
-      keys.count == objects.count
+    guard let objects = coder.decodeObject(forKey: Self.objects) as? [Any] else { return nil }
+    guard coder.containsValue(forKey: Self.keys) else {
+      collection = NSMutableOrderedSet(array: objects)
+      return
+    }
+    guard let keys = coder.decodeObject(forKey: Self.keys) as? [Any], keys.count == objects.count
     else { return nil }
-    dictionary = NSMutableDictionary()
+    let dictionary = NSMutableDictionary()
     for (key, object) in zip(keys, objects) {
       guard let key = key as? AnyHashable else { return nil }
       dictionary[key] = object
     }
+    collection = dictionary
   }
 
   /// Never called, because the class only decodes.
   func encode(with coder: NSCoder) {}
 
-  /// Puts the dictionaries in the places of their decoders.
+  /// Puts the collections in the places of their decoders.
   final class Delegate: NSObject, NSKeyedUnarchiverDelegate {
     // Nil leaves the object as it is. The unarchiver on Linux keeps every other answer by the value of
     // the object: it would take 1 for an equal true, and end the process at an object that has changed.
     func unarchiver(_ unarchiver: NSKeyedUnarchiver, didDecode object: Any?) -> Any? {
-      (object as? ArchivedDictionary)?.dictionary
+      (object as? ArchivedCollection)?.collection
     }
 
     // On Linux all of the protocol is required.
