@@ -312,7 +312,7 @@ extension PeerSession {
     return container.own.value(PeerNames.context(from: peer, to: name))
   }
 
-  private func ownContext(_ peer: String) throws -> Value {
+  func ownContext(_ peer: String) throws -> Value {
     try PeerNames.check(peer)
     var value = container.own.value(PeerNames.context(from: name, to: peer))
     // Even if this process is several peers.

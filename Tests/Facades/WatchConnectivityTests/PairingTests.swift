@@ -134,6 +134,23 @@ struct PairingTests {
 }
 
 extension PairingTests {
+  @Test("that ends takes back what was sent before, and nothing of a pairing that begins meanwhile")
+  func takingBack() throws {
+    let phone = try PeerSession("phone", in: pairing.container)
+    try phone.enqueue("old", to: "watch")
+    try phone.setContext("old", for: "watch")
+    try phone.takeBackAll(for: "watch") { false }
+    #expect(try phone.outstandingMessageTransfers(to: "watch").map(\.value) == ["old"])
+    #expect(try phone.context(for: "watch") == "old")
+    try phone.takeBackAll(for: "watch") {
+      try phone.enqueue("new", to: "watch")
+      try phone.setContext("new", for: "watch")
+      return true
+    }
+    #expect(try phone.outstandingMessageTransfers(to: "watch").map(\.value) == ["new"])
+    #expect(try phone.context(for: "watch") == "new")
+  }
+
   @Test("tells names apart by their bytes")
   func bytes() throws {
     let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}")

@@ -110,11 +110,16 @@ extension PeerSession {
     try transfers(to: peer) { try $0.outstanding() }
   }
 
-  /// Takes back everything that waits for a peer, and the context for it.
-  func takeBackAll(for peer: String) throws {
+  /// Takes back everything that waits for a peer, and the context for it, but nothing that is sent after
+  /// the condition is asked for.
+  func takeBackAll(for peer: String, if isDue: () throws -> Bool) throws {
     let messages: [any PeerTransfer] = try outstandingMessageTransfers(to: peer)
-    for transfer in try messages + fileTransfers(to: peer) { _ = try transfer.cancel() }
-    try removeContext(for: peer)
+    let transfers = try messages + fileTransfers(to: peer)
+    let context = try ownContext(peer)
+    let version = try context.version()
+    guard try isDue() else { return }
+    for transfer in transfers { _ = try transfer.cancel() }
+    if version != nil { _ = try context.compareAndSet(version, nil) }
   }
 
   /// The message of an id, of any sender; nil for any other text, and for a message that has left

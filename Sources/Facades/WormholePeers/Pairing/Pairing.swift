@@ -119,8 +119,12 @@ package struct Pairing: Sendable {
 
   /// Cancels what waits between this side and a former companion.
   private func cancelAll(with name: String, _ action: String) throws {
-    try PeerSession(self.name, in: container).takeBackAll(for: name)
-    try PeerSession(name, in: container).takeBackAll(for: self.name)
+    for (sender, receiver) in [(self.name, name), (name, self.name)] {
+      // Another call may end it, and begin a new pairing, at any moment.
+      try PeerSession(sender, in: container).takeBackAll(for: receiver) {
+        try state().isLeaving(name)
+      }
+    }
     try change(action) { $0.leaving.removeAll { PeerNames.areSame($0, name) } }
   }
 
