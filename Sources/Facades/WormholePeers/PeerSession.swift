@@ -69,6 +69,8 @@ public final class PeerSession: Sendable {
 extension PeerSession {
   struct State {
     var registration: PresenceRegistration?
+    /// The mailbox of the registration.
+    var address: String?
     var observation: ObservationToken?
     /// Requests may arrive as soon as others see the registration, before it is noted here.
     var isActivating = false
@@ -135,7 +137,7 @@ extension PeerSession {
         // Under the lock, because `end` takes back what is noted before the mailbox is closed.
         guard calls.address == address else { return false }
         container.beginPublishing(as: name)
-        state.registration = registration
+        (state.registration, state.address) = (registration, address)
         state.replacedBy = nil
         return true
       }
@@ -218,20 +220,24 @@ extension PeerSession {
   ) {
     self.leave(leave) { $0 = State() }
     close(calls)
-    // An activation under way may have noted its registration before its mailbox was closed.
-    self.leave(leave) { ($0.registration, $0.observation) = (nil, nil) }
+    // An activation under way may have noted its registration before its mailbox was closed; a later one
+    // has a new mailbox.
+    self.leave(leave) { state in
+      if state.address != calls.address { (state.registration, state.observation) = (nil, nil) }
+    }
   }
 
-  /// - Parameter change: removes the registration and its observation from the state.
+  /// - Parameter change: removes the registration and its observation from the state, or does nothing.
   private func leave(
     _ leave: (PresenceRegistration) -> () -> Void, _ change: (inout State) -> Void
   ) {
     let old = state.withLock { state in
-      defer { change(&state) }
-      return state
+      let old = state
+      change(&state)
+      return state.registration == nil ? old : nil
     }
-    old.observation?.cancel()
-    guard let registration = old.registration else { return }
+    old?.observation?.cancel()
+    guard let registration = old?.registration else { return }
     container.endPublishing(as: name)
     leave(registration)()
   }

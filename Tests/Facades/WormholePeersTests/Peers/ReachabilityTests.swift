@@ -3,10 +3,11 @@ import Synchronization
 import Testing
 import Wormhole
 import WormholeInspection
-import WormholePeers
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
+
+@testable import WormholePeers
 
 @Suite(.blocking, .bothEngines) struct ReachabilityTests {
   @Test("Without a process, a request fails at once, and names the last one")
@@ -26,6 +27,21 @@ import WormholeTestSupport
     }
     #expect(left.code == .unreachable && left.reason.contains("has left"))
     #expect(left.reason.contains("\(watch.processID)"))
+  }
+
+  @Test("A session that is activated again while it closes stays active")
+  func activatedWhileClosing() throws {
+    let scene = try RequestScene()
+    let watch = try PeerSession("watch", in: scene.session.container)
+    try watch.activate()
+    watch.end(PresenceRegistration.close) { calls in
+      calls.close()
+      #expect(throws: Never.self) { try watch.activate() }
+    }
+    #expect(watch.isActive)
+    #expect(try scene.session.reachability(of: "watch").isReachable)
+    watch.close()
+    #expect(try !scene.session.reachability(of: "watch").isReachable)
   }
 
   @Test("One process is active under a name; another waits, and gets its name")
