@@ -1,7 +1,10 @@
+import Dispatch
+import Foundation
 import Synchronization
 import Testing
 import Wormhole
 import WormholePeers
+import WormholeSystem
 import WormholeTestSupport
 
 @testable import WatchConnectivity
@@ -48,4 +51,75 @@ struct ReceptionTests {
     reception.end()
     link.end()
   }
+
+  @Test("of a file that cannot be put before the delegate is tried again, and reported once")
+  func delayed() throws {
+    let directory = try TemporaryDirectory()
+    let container = try directory.container()
+    let receiver = try PeerSession("watch", in: container).receiveMessages()
+    try PeerSession("phone", in: container).enqueue(7, to: "watch")
+    let events = Mutex<[String]>([])
+    let attempts = Mutex(0)
+    let before = Diagnostics.onEvent
+    Diagnostics.onEvent = { event in
+      before?(event)
+      events.withLock { $0.append("\(event)") }
+    }
+    defer { Diagnostics.onEvent = before }
+    let error = PeerError(.noSpace, "put the file", reason: "the disk of this test is full")
+    let handler: @Sendable (PeerMessage) -> PeerReceiver<PeerMessage>.Outcome = { _ in
+      let number = attempts.withLock { attempts in
+        attempts += 1
+        return attempts
+      }
+      return number < 4 ? .delayed(error) : .ended(failure: nil)
+    }
+    receiver.offer(
+      on: DispatchQueue(label: "delayed"), failure: { Issue.record($0) }, handler)
+    try eventually("the fourth attempt is the last") { try receiver.isIdle() }
+    #expect(attempts.withLock { $0 } == 4)
+    #expect(events.withLock { $0.count { $0.contains("disk of this test") } } == 1)
+    receiver.close()
+  }
 }
+
+#if DEBUG
+  extension ReceptionTests {
+    @Test(
+      "of a file that can have no second name ends", arguments: [EPERM, EOPNOTSUPP, EXDEV, EMLINK])
+    func unlinkable(number: Int32) throws {
+      let temporary = try TemporaryDirectory()
+      let directory = ContainerDirectory("own/inbox", in: try temporary.container())
+      try directory.make()
+      let plan = Faults.Plan { call, _ in
+        call == .linkat ? .fail(Errno(rawValue: number)) : .proceed
+      }
+      let error = #expect(throws: AppGroupError.self) {
+        try Faults.$plan.withValue(plan) { try directory.link("/etc/hostname", as: "file") }
+      }
+      #expect(try !ContainerDirectory.mayLinkLater(after: #require(error)))
+    }
+
+    @Test("by a phone keeps the directory of a watch that is paired while others are removed")
+    func sweep() throws {
+      for step in 0..<200 {
+        let directory = try TemporaryDirectory()
+        let place = try SessionPlace(
+          role: .phone, container: try directory.container(), watchName: "watch",
+          replyTimeout: .seconds(60))
+        try place.phonePairing.pair(.init(name: "watch"))
+        let old = try WatchDirectory.url(of: "old", in: place)
+        let plan = Faults.Plan.acting(before: step) {
+          try place.phonePairing.pair(.init(name: "new"))
+          _ = try WatchDirectory.url(of: "new", in: place)
+        }
+        try Faults.$plan.withValue(plan) { try WatchDirectory.sweep(place) }
+        #expect(!FileManager.default.fileExists(atPath: old.path), "step \(step)")
+        guard try place.phonePairing.state()["new"] != nil else { return }
+        let new = old.deletingLastPathComponent().appending(path: "new").path
+        #expect(FileManager.default.fileExists(atPath: new), "step \(step)")
+      }
+      Issue.record("the sweep never ends")
+    }
+  }
+#endif

@@ -95,12 +95,6 @@ package struct ContainerDirectory: Sendable {
   /// Removes an entry with everything below it; a missing one counts as removed.
   package func remove(_ name: String) throws { try remove(FileName(name)) }
 
-  /// Removes all entries but some.
-  package func removeAll(except kept: [String]) throws {
-    let kept = Set(kept.map { FileName($0) })
-    for entry in try entries() where !kept.contains(entry.name) { try remove(entry.name) }
-  }
-
   private func remove(_ name: FileName) throws {
     try reporting("remove the entry", path: path + "/" + name.text) {
       do {
@@ -131,10 +125,13 @@ package struct ContainerDirectory: Sendable {
     }
   }
 
-  /// Whether a link that failed may succeed later: only what is wrong with the file itself stays so. The
-  /// directory may lack space or a permission, or something may be in its way.
+  /// Whether a link that failed may succeed later: only what is wrong with the file itself, or with its
+  /// file system, stays so. The directory may lack space or a permission, or something may be in its way.
   package static func mayLinkLater(after error: any Error) -> Bool {
-    let lasting: [Errno] = [.noSuchFile, .fileNameTooLong, .invalidArgument, .illegalByteSequence]
+    let lasting: [Errno] = [
+      .noSuchFile, .fileNameTooLong, .invalidArgument, .illegalByteSequence, .notPermitted,
+      .unsupported, .noFunction, .crossesDevices, .tooManyNames,
+    ]
     return !lasting.contains { $0.rawValue == (error as? AppGroupError)?.errorNumber }
   }
 

@@ -158,7 +158,7 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
     session.queue.async { [session] in session.notifyObservers() }
     return switch outcome {
     case .ended(let failure): .ended(failure: failure)
-    case .delayed: .delayed
+    case .delayed(let error): .delayed(error)
     case .leftForAnotherWatch, .leftForDelegate: .left
     }
   }
@@ -168,7 +168,7 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
 enum HandOver: Sendable {
   case ended(failure: String?)
   /// It could not be put where the delegate would get it, perhaps for lack of space.
-  case delayed
+  case delayed(any Error)
   case leftForAnotherWatch
   case leftForDelegate
 }

@@ -54,9 +54,11 @@ enum WatchDirectory {
   /// Deletes the directories of watches that were unpaired or have no app.
   static func sweep(_ place: SessionPlace) throws {
     let directory = ContainerDirectory(all, in: place.container)
-    guard directory.mayExist else { return }
+    // Before the pairing: the directory of a watch that is paired meanwhile is not among them.
+    let names = try directory.names()
+    guard !names.isEmpty else { return }
     let kept = try place.phonePairing.state().companions.filter(\.isAppInstalled)
       .map { EncodedName($0.name).component }
-    try directory.removeAll(except: kept)
+    for name in names where !kept.contains(name) { try directory.remove(name) }
   }
 }

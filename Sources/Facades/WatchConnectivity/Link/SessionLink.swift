@@ -279,9 +279,9 @@ extension SessionLink {
       return outcome(
         session.offer { $0.session(session, didReceive: received) }, "session(_:didReceive:)")
     } catch {
+      if ContainerDirectory.mayLinkLater(after: error) { return .delayed(error) }
       Diagnostics.report(error)
-      return ContainerDirectory.mayLinkLater(after: error)
-        ? .delayed : .ended(failure: "\(error)")
+      return .ended(failure: "\(error)")
     }
   }
 

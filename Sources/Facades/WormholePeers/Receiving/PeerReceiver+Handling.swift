@@ -24,8 +24,8 @@ extension PeerReceiver {
   package enum Outcome: Sendable {
     /// It is acknowledged, or fails.
     case ended(failure: String?)
-    /// The handler gets it again in a moment.
-    case delayed
+    /// The handler gets it again in a moment. The reason is reported once.
+    case delayed(any Error)
     /// Nothing: the next receiver gets it again.
     case left
   }
@@ -108,7 +108,8 @@ extension PeerReceiver {
 
   private func take() throws -> Delivered? {
     if let handled = handling.withLock({ $0.unsettled }) { try settle(handled) }
-    let delivered = try handling.withLock { $0.delayed.take() } ?? next(until: .now)
+    if let delayed = handling.withLock({ $0.delayed.take() }) { return delayed }
+    let delivered = try next(until: .now)
     handling.withLock { $0.isReported = false }
     return delivered
   }
@@ -118,8 +119,9 @@ extension PeerReceiver {
     switch handler(delivered) {
     case .ended(let failure): try settle((delivered, failure))
     case .left: break
-    case .delayed:
+    case .delayed(let error):
       handling.withLock { $0.delayed = delivered }
+      reportOnce(error)
       return false
     }
     return true
@@ -139,8 +141,7 @@ extension PeerReceiver {
   private func stop(_ error: any Error, _ failure: (PeerError) -> Void) {
     let error = PeerError(any: error, action)
     if error.mayPass {
-      let wasReported = handling.withLock { exchange(&$0.isReported, with: true) }
-      if !wasReported { Diagnostics.report(error) }
+      reportOnce(error)
       return signalLater()
     }
     let isFirst = handling.withLock { handling in
@@ -151,6 +152,11 @@ extension PeerReceiver {
     guard isFirst else { return }
     consumer.close()
     failure(error)
+  }
+
+  private func reportOnce(_ error: any Error) {
+    let wasReported = handling.withLock { exchange(&$0.isReported, with: true) }
+    if !wasReported { Diagnostics.report(error) }
   }
 
   private func signal() { handling.withLock { $0.looks }?.signal() }
