@@ -85,7 +85,8 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
   /// Changes an item while no other access does; blocks this thread.
   ///
   /// - Parameters:
-  ///   - url: a file or directory; need not exist, but its parent directory must.
+  ///   - url: a file or directory; need not exist. If its directory does not, either, no copy can be
+  ///     published there: the accessor works at the given URL, and may make the directory.
   ///   - options: how it is to be written.
   ///   - outError: gets the reason if the accessor is not run, or its changes are not published.
   ///   - writer: gets the URL to write to.
@@ -145,7 +146,7 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
     setting(outError, permission: Self.permission(isWriting: !writingURLs.isEmpty)) {
       try coordinator.prepare(
         forReadingItemsAt: readingURLs, options: readingOptions, writingItemsAt: writingURLs,
-        options: writingOptions, byAccessor: batchAccessor)
+        options: writingOptions.asOriginal, byAccessor: batchAccessor)
     }
   }
 

@@ -56,6 +56,42 @@ final class EdgeTests {
     try body(presenter)
   }
 
+  @Test("an item whose directory is missing is read, made and deleted at its URL")
+  func missingDirectory() throws {
+    let folder = URL(fileURLWithPath: directory.path + "/s/t/u")
+    let file = folder.appendingPathComponent("settings")
+    var (error, found) = (NSError?.none, [Data?]())
+    let coordinator = NSFileCoordinator(filePresenter: Heard(file))
+    coordinator.coordinate(readingItemAt: file, error: &error) { url in
+      // There is none, and a program then has its defaults.
+      found.append(try? Data(contentsOf: url))
+    }
+    coordinator.coordinate(writingItemAt: file, options: .forDeleting, error: &error) { url in
+      #expect(throws: CocoaError.self) { try FileManager.default.removeItem(at: url) }
+    }
+    coordinator.prepare(forReadingItemsAt: [file], writingItemsAt: [folder], error: &error) {
+      $0()
+    }
+    coordinator.coordinate(writingItemAt: folder, error: &error) { url in
+      do {
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+      } catch {
+        Issue.record(error)
+      }
+    }
+    #expect(error == nil && found == [nil])
+    let ends = Mutex<[Bool]>([])
+    let intent = NSFileAccessIntent.writingIntent(with: folder.appendingPathComponent("v/w"))
+    coordinator.coordinate(with: [intent], queue: OperationQueue()) { error in
+      ends.withLock { $0.append(error == nil) }
+    }
+    try eventually("the accessor is called") { ends.withLock { $0 } == [true] }
+    coordinator.coordinate(writingItemAt: file, error: &error) { url in
+      do { try Data("x".utf8).write(to: url) } catch { Issue.record(error) }
+    }
+    #expect(try error == nil && String(contentsOf: file, encoding: .utf8) == "x")
+  }
+
   @Test("a presenter hears on after its queue's operations were cancelled")
   func cancelledOperations() throws {
     try presenting(note) { presenter in

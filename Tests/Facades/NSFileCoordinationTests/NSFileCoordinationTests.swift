@@ -92,7 +92,9 @@ final class NSFileCoordinationTests {
     var error: NSError?
     var runs = 0
     let missing = URL(fileURLWithPath: directory.path + "/none/note.txt")
-    NSFileCoordinator().coordinate(writingItemAt: missing, error: &error) { _ in runs += 1 }
+    NSFileCoordinator().coordinate(
+      readingItemAt: missing, options: .forUploading, error: &error
+    ) { _ in runs += 1 }
     #expect(error?.domain == NSCocoaErrorDomain)
     #expect(error?.code == CocoaError.Code.fileNoSuchFile.rawValue)
     #expect(error?.localizedDescription.contains("no such directory") == true, "\(error as Any)")

@@ -35,12 +35,25 @@ struct AccessRequest: Sendable {
     return request
   }
 
+  /// Whether the item's directory may be missing: the accessor then works at the given path, where
+  /// no access can be in its way.
+  private var mayLackDirectory: Bool {
+    kind.isReading && !wantsSnapshot || writingOptions.contains(.needingItem)
+  }
+
   /// Finds the item.
   ///
+  /// - Returns: nil for one that may lack its directory, and does.
   /// - Throws: as `ItemPath.find`; `notAnItem` for a URL of the web.
-  func find() throws -> (place: ItemPath, item: SharedDescriptor?) {
+  func find() throws -> (place: ItemPath, item: SharedDescriptor?)? {
     guard !url.isFileURL, let scheme = url.scheme else {
-      return try ItemPath.find(path, followingLink: kind.followsLink)
+      do {
+        return try ItemPath.find(path, followingLink: kind.followsLink)
+      } catch let error as FileCoordinationError
+        where error.code == .directoryMissing && mayLackDirectory
+      {
+        return nil
+      }
     }
     throw FileCoordinationError(
       .notAnItem, "find the item", path: path,
@@ -138,6 +151,6 @@ public struct WritingOptions: OptionSet, Sendable, Hashable {
   /// With `forReplacing`, the accessor gets a copy of the item, to look at and remove.
   package static let showingItem = WritingOptions(rawValue: 1 << 33)
   /// An accessor that leaves no item has failed, unless the access is for deleting: for those that
-  /// cannot throw.
+  /// cannot throw. One for an item without a directory makes it itself.
   package static let needingItem = WritingOptions(rawValue: 1 << 34)
 }

@@ -90,7 +90,8 @@ final class AccessOpening: Waiting {
   private func prepare() throws {
     let found = try requests.map { try $0.find() }
     let moves = requests.contains { $0.kind == .moving }
-    let served = Dictionary(grouping: requests.indices) { found[$0].place }
+    let coordinated = requests.indices.filter { found[$0] != nil }
+    let served = Dictionary(grouping: coordinated) { found[$0]?.place ?? ItemPath("") }
     items = served.sorted { ItemPath.precedes($0.key, $1.key) }.map { location, indices in
       let kinds = indices.map { requests[$0].kind }
       // Access to write an item includes reading and sharing it.
@@ -99,10 +100,11 @@ final class AccessOpening: Waiting {
       return Item(
         location: location, requests: indices,
         acquisition: ItemAcquisition(
-          location, kind, item: found[indices[0]].item, under: terms, leaving: removal))
+          location, kind, item: found[indices[0]]?.item, under: terms, leaving: removal))
     }
     let demands = zip(requests, found).compactMap { request, found in
-      request.presenterDemand(at: found.place).flatMap { coordinator.isPrepared($0) ? nil : $0 }
+      found.flatMap { request.presenterDemand(at: $0.place) }
+        .flatMap { coordinator.isPrepared($0) ? nil : $0 }
     }
     conversation = PresenterConversation.ifNeeded(
       demands, for: coordinator.filePresenter, under: terms)

@@ -7,7 +7,7 @@ extension FileCoordinator {
   /// Reads an item while no other access publishes it.
   ///
   /// - Parameters:
-  ///   - url: a file or directory; need not exist.
+  ///   - url: a file or directory; need not exist, and neither need its directory, except to upload it.
   ///   - options: how it is to be read.
   ///   - deadline: when to stop waiting for others; by default `standardWait` from now. One in the
   ///     past means: only if no other access is in the way.
@@ -239,8 +239,10 @@ final class Preparation: Sendable {
     for coordinator: FileCoordinator, _ requests: [AccessRequest],
     until deadline: ContinuousClock.Instant?
   ) throws {
-    let demands = try requests.compactMap {
-      try $0.presenterDemand(at: $0.find().place, coversContents: true)
+    let demands = try requests.compactMap { request in
+      try request.find().flatMap {
+        request.presenterDemand(at: $0.place, coversContents: true)
+      }
     }
     let terms = try coordinator.begin(requests, until: deadline, term: FileCoordinator.standardTerm)
     defer { coordinator.end(terms) }
