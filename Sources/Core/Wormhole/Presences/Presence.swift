@@ -59,7 +59,15 @@ public struct Presence: Sendable {
   ///   property list, or an error of the file system.
   /// - Complexity: Create, lock, write, rename; and a watch on the directory.
   public func enter(content: PropertyListValue? = nil) throws -> PresenceRegistration {
-    let registration = try enter(content, tidies: true)
+    try enter(content: content, tidies: true)
+  }
+
+  /// Registers this process; see the other form.
+  ///
+  /// - Parameter tidies: Whether to remove the leftovers of dead processes first, which is a look at all
+  ///   registrations.
+  package func enter(content: PropertyListValue?, tidies: Bool) throws -> PresenceRegistration {
+    let registration = try enter(content, tidies: tidies)
     try registration.watch()
     return registration
   }

@@ -53,6 +53,18 @@
       return false
     }
 
+    @Test("Registering a presenter takes no more calls for those that are registered already")
+    func registering() throws {
+      let presenters = (0..<30).map { _ in SavingPresenter(scene.url("a").path) }
+      let costs = try presenters.map { presenter in
+        let plan = Faults.Plan { _, _ in .proceed }
+        try Faults.$plan.withValue(plan) { try FileCoordinator.addFilePresenter(presenter) }
+        return plan.calls
+      }
+      for presenter in presenters { FileCoordinator.removeFilePresenter(presenter) }
+      #expect(costs[29] < costs[1] + 20, "\(costs)")
+    }
+
     @Test("Reading takes 10 calls, and one for each directory above")
     func reading() throws {
       try scene.expectLeast(10 + above) {

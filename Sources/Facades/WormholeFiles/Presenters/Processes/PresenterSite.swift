@@ -56,6 +56,8 @@ final class PresenterSite: Sendable {
   /// The registrations that were there at the last look, by their ids.
   private let known = Mutex<[String: Content]>([:])
   private let calls: CallEndpoint
+  /// Once is enough for a process, which may have a presenter for each file.
+  private let hasTidied = Atomic(false)
 
   init(_ container: SharedContainer) {
     self.container = container
@@ -106,10 +108,11 @@ final class PresenterSite: Sendable {
   func enter(
     _ id: String, at path: ItemPath, answering answered: AnsweredSteps
   ) throws -> PresenceRegistration {
-    try presenters.enter(content: [
-      "presenter": .string(id), "path": .string(path.text), "answers": answered.propertyList,
-      "mailbox": .string(calls.open()),
-    ])
+    try presenters.enter(
+      content: [
+        "presenter": .string(id), "path": .string(path.text), "answers": answered.propertyList,
+        "mailbox": .string(calls.open()),
+      ], tidies: !hasTidied.exchange(true, ordering: .relaxed))
   }
 
   // MARK: Asking
