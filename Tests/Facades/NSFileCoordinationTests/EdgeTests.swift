@@ -92,6 +92,36 @@ final class EdgeTests {
     #expect(try error == nil && String(contentsOf: file, encoding: .utf8) == "x")
   }
 
+  @Test("an accessor replaces its item as FileManager does, and a failure leaves it as it was")
+  func replacing() throws {
+    let files = FileManager.default
+    try files.setAttributes([.posixPermissions: 0o640], ofItemAtPath: note.path)
+    let new = URL(fileURLWithPath: directory.path + "/new")
+    for options: NSFileCoordinator.WritingOptions in [[], .forReplacing] {
+      try "\(options.rawValue)".write(to: new, atomically: false, encoding: .utf8)
+      var error: NSError?
+      NSFileCoordinator().coordinate(writingItemAt: note, options: options, error: &error) { url in
+        do { _ = try files.replaceItemAt(url, withItemAt: new) } catch { Issue.record(error) }
+        #expect(throws: (any Error).self) { try files.replaceItemAt(url, withItemAt: new) }
+      }
+      #expect(error == nil && !files.fileExists(atPath: new.path))
+      #expect(try String(contentsOf: note, encoding: .utf8) == "\(options.rawValue)")
+      let mode = try files.attributesOfItem(atPath: note.path)[.posixPermissions] as? NSNumber
+      #expect(mode?.intValue == 0o640)
+    }
+    // A directory with content, and an item that does not exist yet.
+    for (name, content) in [("folder", "one"), ("folder", "two"), ("other", "three")] {
+      try files.createDirectory(at: new, withIntermediateDirectories: true)
+      try content.write(
+        to: new.appendingPathComponent("x"), atomically: false, encoding: .utf8)
+      let place = URL(fileURLWithPath: directory.path + "/" + name)
+      try files.replaceItemAt(place, withItemAt: new, options: .usingNewMetadataOnly)
+      #expect(
+        try String(contentsOf: place.appendingPathComponent("x"), encoding: .utf8) == content)
+      #expect(!files.fileExists(atPath: new.path))
+    }
+  }
+
   @Test("a presenter hears on after its queue's operations were cancelled")
   func cancelledOperations() throws {
     try presenting(note) { presenter in

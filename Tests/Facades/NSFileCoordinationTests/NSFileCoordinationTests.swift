@@ -197,7 +197,8 @@ final class NSFileCoordinationTests {
       var error: NSError?
       NSFileCoordinator().coordinate(writingItemAt: note, options: options, error: &error) {
         // Foundation on Linux removes the item before it fails.
-        _ = try? FileManager.default.replaceItemAt($0, withItemAt: $0.appendingPathExtension("new"))
+        _ = try? FileManager.default.replaceItemAt(
+          $0, withItemAt: $0.appendingPathExtension("new"), backupItemName: nil, options: [])
         do {
           if FileManager.default.fileExists(atPath: $0.path) {
             try FileManager.default.removeItem(at: $0)
