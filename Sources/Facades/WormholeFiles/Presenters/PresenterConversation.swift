@@ -138,7 +138,8 @@ package final class PresenterConversation: Waiting, Sendable {
     for member in remote {
       // Only what concerns it: an access may be to thousands of items.
       let release = member.site.ask(
-        member, about: demands.filter { Self.concerns(member.path, member.answered, [$0]) }, isForCallback: isInCallback
+        member, about: demands.filter { Self.concerns(member.path, member.answered, [$0]) },
+        isForCallback: isInCallback
       ) { [weak self] in self?.take($0, of: member) }
       if let release { state.withLock { $0.releases.append(release) } }
     }

@@ -21,20 +21,6 @@
       return plan.calls
     }
 
-    @Test("are each registered without a look at all others")
-    func registering() throws {
-      var registered: [RecordingPresenter] = []
-      defer { for presenter in registered { RegisteredPresenter.remove(presenter) } }
-      var counts: [Int] = []
-      for number in 1...40 {
-        let presenter = RecordingPresenter(scene.path("file\(number)"))
-        registered.append(presenter)
-        counts.append(try calls { try RegisteredPresenter.add(presenter) })
-      }
-      let (early, late) = (counts[1..<11].reduce(0, +), counts[30...].reduce(0, +))
-      #expect(late <= early + 40, "\(counts)")
-    }
-
     @Test("cost an access to another item one look at their directory")
     func unconcerned() throws {
       let other = try Participant(scene.directory.path)
