@@ -298,15 +298,17 @@ extension EtcdClient {
     }
   }
 
-  /// Ends a lease if no key hangs on it, as far as this user may see: a program that shares it would lose
-  /// its keys.
-  package func revokeUnusedLease(
-    _ lease: Int64, until deadline: ContinuousClock.Instant
+  /// Ends a lease if no key outside a range hangs on it, as far as this user may see: a program that shares
+  /// it would lose its keys.
+  package func revokeLease(
+    _ lease: Int64, ofKeysIn range: KeyRange, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) {
     let answer = try cluster.call(
       .init("lease/timetolive", ["ID": .number(lease), "keys": .yes]), until: deadline
     ) { answer, _ in answer.lease?.value == lease ? answer : nil }
-    guard answer.timeToLive?.value ?? 0 >= 0, answer.keys?.isEmpty ?? true else { return }
+    guard answer.timeToLive?.value ?? 0 >= 0,
+      (answer.keys ?? []).allSatisfy({ range.contains(Array($0)) })
+    else { return }
     try revokeLease(lease, until: deadline)
   }
 

@@ -159,7 +159,7 @@ struct WireAnswer: Decodable {
   let timeToLive: WireInteger?
   let grantedTTL: WireInteger?
   /// The keys on it.
-  let keys: [String]?
+  let keys: [Data]?
   // For operators.
   let token: String?
   let version: String?

@@ -186,7 +186,7 @@ package final class EtcdSession: Sendable {
 
   /// Notes that the session has ended, as a transaction has shown.
   package func end() {
-    for handler in takeHandlers() { Blocking.urgently(handler) }
+    Self.call(takeHandlers())
   }
 
   /// Ends it because the history was replaced: its holders have to learn that their changes since
@@ -198,7 +198,24 @@ package final class EtcdSession: Sendable {
     let handlers = takeHandlers()
     // If this fails, the lease expires by itself a little later. A lasting one stays for others.
     if !isLasting { _ = try? client.revokeLease(lease, until: deadline) }
-    for handler in handlers { Blocking.urgently(handler) }
+    Self.call(handlers)
+  }
+
+  /// A process may have thousands of registrations.
+  private static func call(_ handlers: [@Sendable () -> Void]) {
+    let rest = Shared(handlers)
+    for _ in 0..<min(handlers.count, mostThreads) {
+      Blocking.urgently {
+        while let handler = rest.value.withLock({ $0.popLast() }) { handler() }
+      }
+    }
+  }
+
+  private static let mostThreads = 16
+
+  private final class Shared: Sendable {
+    let value: Mutex<[@Sendable () -> Void]>
+    init(_ handlers: [@Sendable () -> Void]) { value = Mutex(handlers) }
   }
 
   private func takeHandlers() -> [@Sendable () -> Void] {

@@ -20,14 +20,16 @@ enum RetiredLeases {
 
   /// Revokes a lease soon; does not wait.
   ///
-  /// - Parameter history: The history in which its key was replaced. A snapshot brings back the key
+  /// - Parameters:
+  ///   - key: Its key; as long as another hangs on it, too, it stays.
+  ///   - history: The history in which its key was replaced. A snapshot brings back the key
   ///   that hung on it, so it ends in its own history only.
-  static func add(_ number: Int64, of client: EtcdClient, history: Int) {
+  static func add(_ number: Int64, for key: [UInt8], of client: EtcdClient, history: Int) {
     let processID = Program.processID
     let revoke = { @Sendable (deadline: ContinuousClock.Instant) in
       guard history == client.history, processID == Program.processID else { return }
       // If this fails, the lease expires by itself.
-      try? client.revokeUnusedLease(number, until: deadline)
+      try? client.revokeLease(number, ofKeysIn: .key(key), until: deadline)
     }
     left.withLock { $0[number] = revoke }
     _ = endsAtExit

@@ -33,7 +33,8 @@ final class EtcdChange<Result: Sendable>: Waiting {
 
   deinit {
     guard let lease else { return }
-    RetiredLeases.add(lease.number, of: value.etcd.client, history: lease.history)
+    RetiredLeases.add(
+      lease.number, for: value.key, of: value.etcd.client, history: lease.history)
   }
 
   func step() throws -> WaitingStep<Result> {

@@ -105,7 +105,7 @@ final class EtcdValue: ValueStore {
   /// Ends the lease of a state that a change has replaced: its only key hangs on it no more.
   func retireLease(of state: SeenState, after outcome: EtcdTransaction.Outcome) {
     guard let lease = state.item?.lease, lease != 0 else { return }
-    RetiredLeases.add(lease, of: etcd.client, history: outcome.moment.history)
+    RetiredLeases.add(lease, for: key, of: etcd.client, history: outcome.moment.history)
   }
 
   func content(

@@ -39,7 +39,7 @@ struct EtcdSessionTests {
       }
     }
     try eventually("no thread is left") { begun.load(ordering: .relaxed) > 200 }
-    let session = try etcd(container(lifetime: .seconds(3))).session()
+    let session = try etcd(container(lifetime: .seconds(12))).session()
     let hasEnded = Atomic(false)
     let handler = session.onEnd { hasEnded.store(true, ordering: .relaxed) }
     let stop = session.limits.stop

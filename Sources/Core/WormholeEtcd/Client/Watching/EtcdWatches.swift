@@ -279,19 +279,23 @@ final class EtcdWatches: Sendable {
       state.stream?.send(state.table.pulse())
       state.pulses += 1
     }
-    queue.after(interval / 2) { [weak self] in self?.checkStream(generation) }
+    checkStreamLater(generation)
+  }
+
+  private func checkStreamLater(_ generation: Int) {
+    let due = ContinuousClock.now + interval / 2
+    queue.after(interval / 2) { [weak self] in self?.checkStream(generation, due: due) }
   }
 
   /// Moves the stream if a watch, or the sign of life, was not confirmed for a while.
-  private func checkStream(_ generation: Int) {
-    let awaited = state.withLock { state in
-      state.generation == generation ? (state.endpoint, state.table.awaitedSince) : nil
+  private func checkStream(_ generation: Int, due: ContinuousClock.Instant) {
+    // This process was stopped, or is too busy to read: what has arrived meanwhile comes first.
+    if .now - due >= interval / 4 { return checkStreamLater(generation) }
+    let found = state.withLock { state in
+      state.generation == generation
+        ? (state.endpoint, state.table.isStalled(after: interval / 2)) : nil
     }
-    guard let (endpoint, since) = awaited else { return }
-    if let since, .now - since >= interval / 2 {
-      lose(generation)
-    } else {
-      probeLater(generation, at: endpoint)
-    }
+    guard let (endpoint, isStalled) = found else { return }
+    if isStalled { lose(generation) } else { probeLater(generation, at: endpoint) }
   }
 }

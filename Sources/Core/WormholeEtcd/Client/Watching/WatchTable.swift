@@ -28,7 +28,16 @@ struct WatchTable {
   /// same number there as here.
   private var asked: ArraySlice<Int> = []
   /// Since when the next confirmation is awaited; nil if all are there.
-  private(set) var awaitedSince: ContinuousClock.Instant?
+  private var awaitedSince: ContinuousClock.Instant?
+  /// When the last line came.
+  private var heard = ContinuousClock.now
+
+  /// Whether the connection has been silent for a time although something is asked, or a watch is not
+  /// confirmed although other news comes.
+  func isStalled(after time: Duration) -> Bool {
+    guard let awaitedSince else { return false }
+    return .now - max(awaitedSince, heard) >= time || .now - awaitedSince >= time * 12
+  }
 
   mutating func add(_ number: Int, _ range: KeyRange, from first: EtcdMoment) {
     entries[number] = Entry(range: range, history: first.history, next: first.revision)
@@ -123,6 +132,7 @@ struct WatchTable {
   ///
   /// - Parameter isOurs: Whether the cluster and the history are the watches' own.
   mutating func take(_ line: [UInt8], isOurs: (WireHeader?) -> Bool) -> [Action] {
+    heard = .now
     let line = EtcdWire.decode(line, as: Line.self)
     guard let result = line?.result else {
       // An error of the member, or a line that is not etcd's.
