@@ -18,6 +18,15 @@ struct QueueReleaseTests {
     _ consumer: Queue.Consumer, until deadline: ContinuousClock.Instant = .now
   ) throws -> QueueEntry { try #require(try consumer.next(until: deadline)) }
 
+  @Test("keeps its deliveries and its pause when the record of its batch is summed up")
+  func summedUp() {
+    let text = "0\n1\n1 5 9\n0\n0\n"
+    #expect(DeliveryLog.reduced(text) == "1\n1 5 9\n0 x3\n")
+    #expect(DeliveryLog.reduced(text + "1\n") == "0 x3\n1 x2\n")
+    #expect(DeliveryLog.reduced("0 x3\n1\n" + "1 5 9\n") == "0 x3\n1\n1 5 9\n")
+    #expect(DeliveryLog(Array("0 x3\n0\n0 30000\n".utf8)).deliveries(of: 0) == 4)
+  }
+
   @Test(
     "waits alone: later entries of its sender flow on, even past a restart", .bothEngines,
     arguments: [1, 3])

@@ -155,8 +155,12 @@ package struct DeliveryLog: Sendable {
       guard let first = numbers.first, let index = first.map({ Int($0) }) else { continue }
       if numbers.count == 3, let pause = numbers[1], let due = numbers[2] {
         pauses[index] = (pause, due)
-      } else if numbers.count <= 2, let count = numbers.count == 1 ? 1 : numbers[1] {
-        noteDelivery(of: index, count: Int(min(max(count, 0), 1 << 30)))
+      } else if numbers.count == 1 {
+        noteDelivery(of: index)
+      } else if numbers.count == 2, let mark = line.lastIndex(of: Self.mark),
+        let count = Int(line[line.index(after: mark)...])
+      {
+        noteDelivery(of: index, count: min(max(count, 0), 1 << 30))
       }
     }
   }
@@ -177,15 +181,21 @@ package struct DeliveryLog: Sendable {
     if !pauses.isEmpty { pauses[index] = nil }
   }
 
-  /// Returns the same record with at most two lines for each entry: "0 9" stands for nine deliveries.
+  /// Returns the same record with at most two lines for each entry: "0 x9" stands for nine deliveries. The
+  /// entry of the last line stays last.
   package static func reduced(_ text: String) -> String {
     let log = DeliveryLog(Array(text.utf8))
-    let counts = log.others.merging([0: log.first]) { $1 }.filter { $0.value > 0 }
-    return counts.sorted { $0.key < $1.key }
-      .map { $0.value == 1 ? line($0.key) : "\($0.key) \($0.value)\n" }.joined()
-      + log.pauses.sorted { $0.key < $1.key }
-      .map { "\($0.key) \($0.value.pause) \($0.value.due)\n" }.joined()
+    let last = text.split(separator: "\n").last?.split(separator: " ").first.flatMap { Int($0) }
+    let indices = Set(log.others.keys).union(log.pauses.keys).union([0])
+    return indices.sorted { ($0 == last ? 1 : 0, $0) < ($1 == last ? 1 : 0, $1) }.map { index in
+      let count = log.deliveries(of: index)
+      let delivered = count > 1 ? "\(index) \(mark)\(count)\n" : count > 0 ? line(index) : ""
+      let pause = log.pauses[index].map { "\(index) \($0.pause) \($0.due)\n" }
+      return delivered + (pause ?? "")
+    }.joined()
   }
+
+  private static let mark: Character = "x"
 
   package static func line(_ index: Int) -> String { "\(index)\n" }
 
