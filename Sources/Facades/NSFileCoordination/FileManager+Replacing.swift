@@ -23,10 +23,14 @@ extension FileManager {
     _ originalItemURL: URL, withItemAt newItemURL: URL, options: ItemReplacementOptions
   ) throws -> URL? {
     let (original, new) = (originalItemURL.path, newItemURL.path)
-    if !options.contains(.usingNewMetadataOnly), fileExists(atPath: original),
-      let mode = try attributesOfItem(atPath: original)[.posixPermissions]
-    {
-      try setAttributes([.posixPermissions: mode], ofItemAtPath: new)
+    // A link stands for its target; its own mode means nothing.
+    let target = originalItemURL.resolvingSymlinksInPath().path
+    if !options.contains(.usingNewMetadataOnly), fileExists(atPath: target) {
+      let (old, own) = (try attributesOfItem(atPath: target), try attributesOfItem(atPath: new))
+      let kinds = [old, own].map { $0[.type] as? FileAttributeType }
+      if let mode = old[.posixPermissions], kinds[0] == kinds[1], kinds[1] != .typeSymbolicLink {
+        try setAttributes([.posixPermissions: mode], ofItemAtPath: new)
+      }
     }
     if let left = try KeptCopies.put(new, at: original, isCopied: false) {
       try removeItem(atPath: left)

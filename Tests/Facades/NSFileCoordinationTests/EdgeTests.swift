@@ -109,6 +109,13 @@ final class EdgeTests {
       let mode = try files.attributesOfItem(atPath: note.path)[.posixPermissions] as? NSNumber
       #expect(mode?.intValue == 0o640)
     }
+    // A link stands for its target, whose mode counts.
+    let link = URL(fileURLWithPath: directory.path + "/link")
+    try files.createSymbolicLink(at: link, withDestinationURL: note)
+    try "linked".write(to: new, atomically: false, encoding: .utf8)
+    try files.replaceItemAt(link, withItemAt: new)
+    let target = try files.attributesOfItem(atPath: note.path)[.posixPermissions] as? NSNumber
+    #expect(try target?.intValue == 0o640 && String(contentsOf: note, encoding: .utf8) == "linked")
     // A directory with content, and an item that does not exist yet.
     for (name, content) in [("folder", "one"), ("folder", "two"), ("other", "three")] {
       try files.createDirectory(at: new, withIntermediateDirectories: true)

@@ -56,12 +56,14 @@ struct StagedCopy: Sendable {
           reason: "another file system is mounted on it",
           remedy: "unmount it first, or name what is in it")
       }
-      if let mode { try make(mode, of: found, for: access, check: check) }
+      // Each item of an access to many would need a descriptor more.
+      let keeper = isFresh ? access : nil
+      if let mode { try make(mode, of: found, keptBy: keeper, check: check) }
     }
   }
 
   private mutating func make(
-    _ mode: TreeCopy.Mode, of found: FileStatus?, for access: ItemAccess,
+    _ mode: TreeCopy.Mode, of found: FileStatus?, keptBy access: ItemAccess?,
     check: @escaping () throws -> Void
   ) throws {
     var found = found
@@ -79,7 +81,7 @@ struct StagedCopy: Sendable {
       // Deleting and replacing keep all others out of the directory, so only the copy is looked at
       // again.
       let tree = isTree && mode == .copy && comparesItem ? try treeOfItem() : nil
-      let isCopied = try copyOrStandIn(before, mode, for: access, check: check)
+      let isCopied = try copyOrStandIn(before, mode, keptBy: access, check: check)
       found = try location.status()
       guard isCopied, let copy = try status() else { continue }
       // A directory is compared when it is published.
@@ -99,7 +101,7 @@ struct StagedCopy: Sendable {
   ///
   /// - Returns: false if the item was removed meanwhile, or replaced by another kind of file.
   private func copyOrStandIn(
-    _ found: FileStatus, _ mode: TreeCopy.Mode, for access: ItemAccess,
+    _ found: FileStatus, _ mode: TreeCopy.Mode, keptBy access: ItemAccess?,
     check: @escaping () throws -> Void
   ) throws -> Bool {
     let name = location.name
@@ -110,7 +112,7 @@ struct StagedCopy: Sendable {
         var entry = EntryCopy(
           mode: mode, check: check, dropsInherited: try claim.hasDefaultAccessList(),
           leavesOut: ItemPublisher.attribute, isDistinct: true)
-        if mode == .copy, found.kind == .regular,
+        if let access, mode == .copy, found.kind == .regular,
           let opened = try ItemLock.open(location, found: found), opened.status.kind == .regular
         {
           try opened.copy(with: &entry, to: name, at: claim.descriptor)
