@@ -79,7 +79,8 @@ struct ContainerInspection {
       else {
         throw AppGroupError(
           .containerMissing, action, path: inspection.absolute(ContainerFormat.fileName),
-          reason: "the file is missing", remedy: "the next change writes it again")
+          reason: "the file is missing",
+          remedy: "the next program that opens the container to write makes it again")
       }
       let content = try PropertyListValue(
         bytes: file.readToEnd(expectedBytes: 0, maximumBytes: 65_536))

@@ -123,7 +123,8 @@ struct Findings {
     return Finding(
       kind: .unreadablePart,
       what: "The container's version is unknown: \(error.reason). Programs take it for theirs.",
-      path: error.path, advice: "The next change writes it again. To write it now:",
+      path: error.path,
+      advice: "The next program that opens the container to write makes it again. To do it now:",
       command: program + "doctor --sweep")
   }
 
@@ -159,7 +160,7 @@ struct Findings {
   /// - Parameter hint: a question with the group that may be meant, or an empty text.
   static func notMade(path: String, options: String, hint: String) -> Finding {
     Finding(
-      kind: .containerRefused, ownLevel: .note,
+      kind: .containerRefused,
       what: "The group has no container yet" + (hint.isEmpty ? "." : "; \(hint.dropLast())"),
       path: path, advice: "If the group is the right one, the first message makes it:",
       command: "\(ProgramName.called) \(options) send IDENTIFIER VALUE")

@@ -100,8 +100,9 @@ private struct Repairs {
 private func act(_ arguments: ParsedArguments, on container: SharedContainer) throws -> Repairs {
   var repairs = Repairs()
   if arguments.has("sweep") {
-    try container.establishFormat()
     repairs.swept = try container.sweepWithFiles()
+    // Only now, because the sweep may make the room that it needs.
+    try container.establishFormat()
   }
   let values = [
     arguments.text("quarantine").map { container.value($0) },
