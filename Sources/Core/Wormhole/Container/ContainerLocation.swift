@@ -15,8 +15,13 @@ package enum ContainerLocation {
 
   /// Returns the place of a group's container on another engine; nil if it is a directory.
   package static func elsewhere(forGroup group: String) throws -> (any EngineLocation)? {
-    guard let base = Program.environment(groupsVariable), let place = try Engines.location(base)
-    else { return nil }
+    guard let base = Program.environment(groupsVariable), !base.isEmpty else { return nil }
+    guard let place = try Engines.location(base) else {
+      throw AppGroupError(
+        .containerMissing, "find the container of group \"\(group)\"", path: base,
+        reason: "\(groupsVariable) names a directory, but is the place of groups on etcd",
+        remedy: "unset it, and set XDG_DATA_HOME for groups in another directory")
+    }
     guard !group.isEmpty else { throw empty }
     return place.appending(EncodedName(group).component)
   }

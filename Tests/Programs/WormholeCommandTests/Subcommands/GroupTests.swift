@@ -36,6 +36,18 @@ struct GroupTests {
     #expect(outcome.output == "group.real\n", "\(outcome)")
   }
 
+  // It went to the default place, as if the variable were not set.
+  @Test("is not made elsewhere when the place of groups is a directory")
+  func directoryOfGroups() throws {
+    let outcome = try Session().shell(
+      Self.prologue + """
+        WORMHOLE_GROUPS="$T/groups" wormhole --group g send a 1 || echo refused
+        WORMHOLE_GROUPS= wormhole --group group.real read seats
+        """)
+    #expect(outcome.output == "refused\n1\n", "\(outcome)")
+    #expect(outcome.errors.contains("WORMHOLE_GROUPS names a directory"), "\(outcome)")
+  }
+
   @Test(
     "is awaited by a listener, which gets the first message",
     arguments: [
