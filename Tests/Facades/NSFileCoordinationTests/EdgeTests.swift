@@ -92,6 +92,36 @@ final class EdgeTests {
     #expect(try error == nil && String(contentsOf: file, encoding: .utf8) == "x")
   }
 
+  @Test("an accessor that reads its item in a nested access reads what it has written")
+  func nestedRead() throws {
+    let other = URL(fileURLWithPath: directory.path + "/beside")
+    try "beside".write(to: other, atomically: false, encoding: .utf8)
+    let before = try String(contentsOf: note, encoding: .utf8)
+    for options: NSFileCoordinator.WritingOptions in [[], .forReplacing] {
+      let coordinator = NSFileCoordinator()
+      func read(_ url: URL, by coordinator: NSFileCoordinator) -> String? {
+        var text: String?
+        coordinator.coordinate(readingItemAt: url, error: nil) {
+          text = try? String(contentsOf: $0, encoding: .utf8)
+        }
+        return text
+      }
+      var error: NSError?
+      coordinator.coordinate(writingItemAt: note, options: options, error: &error) { url in
+        do { try "three".write(to: url, atomically: true, encoding: .utf8) } catch {
+          Issue.record(error)
+        }
+        #expect(read(note, by: coordinator) == "three")
+        #expect(read(other, by: coordinator) == "beside")
+        // It is no accessor's own.
+        #expect(read(note, by: NSFileCoordinator()) == before)
+        // Otherwise the last expectation fails.
+        try? before.write(to: url, atomically: true, encoding: .utf8)
+      }
+      #expect(error == nil && read(note, by: coordinator) == before)
+    }
+  }
+
   @Test("an accessor replaces its item as FileManager does, and a failure leaves it as it was")
   func replacing() throws {
     let files = FileManager.default

@@ -215,6 +215,17 @@ struct AccessSession: Sendable {
     return true
   }
 
+  /// Where the accessor finds an item that it is changing; nil if that is none of this access.
+  func placeInCopy(of item: ItemPath) -> ItemPath? {
+    items.lazy.compactMap { access, copy in
+      guard let copy else { return nil }
+      let whole = ItemPath(copy.claim.copyPath)
+      let isThere = access.kind.copyMode != nil || statusIfVisible(whole.text) != nil
+      guard isThere else { return nil }
+      return item == access.location ? whole : item.moved(from: access.location, to: whole)
+    }.first
+  }
+
   // The public place of a path in a private copy, or of the item that has one.
   private func published(_ path: String) -> String? {
     let path = ItemPath(path)

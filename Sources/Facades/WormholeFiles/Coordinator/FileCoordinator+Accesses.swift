@@ -11,7 +11,8 @@ extension FileCoordinator {
   ///   - options: how it is to be read.
   ///   - deadline: when to stop waiting for others; by default `standardWait` from now. One in the
   ///     past means: only if no other access is in the way.
-  ///   - accessor: gets the URL of the item: as given, or its new place if it was moved meanwhile.
+  ///   - accessor: gets the URL of the item: as given, or its new place if it was moved meanwhile; that of
+  ///     the private copy if the caller is an accessor that changes the item, with the same purpose.
   /// - Returns: the result of the accessor.
   /// - Throws: the accessor's error; the error of a presenter that was to save its changes;
   ///   `FileCoordinationError.Code.timedOut` with the process in the way, `.cancelled`,
@@ -24,6 +25,7 @@ extension FileCoordinator {
     readingItemAt url: URL, options: ReadingOptions = [],
     until deadline: ContinuousClock.Instant? = nil, byAccessor accessor: (URL) throws -> Result
   ) throws -> Result {
+    if let url = urlInCopy(of: url, options) { return try accessor(url) }
     if let lock = lockUndisturbed(url, options) {
       return try withExtendedLifetime(lock) { try accessor(url) }
     }
@@ -106,7 +108,8 @@ extension FileCoordinator {
     until deadline: ContinuousClock.Instant? = nil,
     byAccessor accessor: @Sendable (URL) async throws -> Result
   ) async throws -> Result {
-    try await access([.reading(url, options)], until: deadline, term: Self.standardTerm) {
+    if let url = urlInCopy(of: url, options) { return try await accessor(url) }
+    return try await access([.reading(url, options)], until: deadline, term: Self.standardTerm) {
       try await accessor($0[0])
     }
   }

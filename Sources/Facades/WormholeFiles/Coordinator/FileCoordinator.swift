@@ -181,6 +181,29 @@ extension FileCoordinator {
     }
   }
 
+  /// The accesses whose accessors call this.
+  @TaskLocal private static var running: [(coordinator: FileCoordinator, terms: AccessTerms)] = []
+
+  /// The URL of an item in the private copy of an accessor that reads it once more, in a nested access of the
+  /// same purpose: it reads what it has written so far.
+  func urlInCopy(of url: URL, _ options: ReadingOptions) -> URL? {
+    let running = Self.running
+    guard !running.isEmpty, url.isFileURL, !options.contains(.forUploading) else { return nil }
+    let purpose = ClaimName.purpose(of: purposeIdentifier)
+    // The acquisition reports the reason.
+    guard let item = try? ItemPath.canonical(url.path, followingLink: true) else { return nil }
+    for (coordinator, terms) in running.reversed() where terms.purpose == purpose {
+      // A task that outlives the accessor finds no session any more.
+      let session = coordinator.state.withLock { $0.accesses.first { $0.terms === terms }?.session }
+      if let place = session?.placeInCopy(of: item) {
+        return URL(
+          filePath: place.text,
+          directoryHint: url.hasDirectoryPath ? .isDirectory : .inferFromPath)
+      }
+    }
+    return nil
+  }
+
   private func begin(_ session: AccessSession, under terms: AccessTerms) {
     state.withLock { state in
       let index = state.accesses.firstIndex { $0.terms === terms }
@@ -234,7 +257,7 @@ extension FileCoordinator {
     begin(session, under: terms)
     let result: Result
     do {
-      result = try accessor(session)
+      result = try Self.$running.withValue(Self.running + [(self, terms)]) { try accessor(session) }
     } catch {
       session.abandon()
       throw error
@@ -256,7 +279,9 @@ extension FileCoordinator {
     begin(session, under: terms)
     let result: Result
     do {
-      result = try await accessor(session.urls)
+      result = try await Self.$running.withValue(Self.running + [(self, terms)]) {
+        try await accessor(session.urls)
+      }
     } catch {
       let cause = session.accesses.lossBehind(error, isAny: true)
       try await Blocking.run { session.abandon() }
