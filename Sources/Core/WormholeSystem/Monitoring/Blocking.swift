@@ -9,20 +9,15 @@ package import Dispatch
 package enum Blocking {
   package static func queue() -> DispatchQueue { DispatchQueue(label: "wormhole.blocking") }
 
-  /// Starts the dispatch library's first thread, once in a process. The library opens descriptors for it,
-  /// and ends the process when it gets none. So the thread is started before a wait for an event that may
-  /// come much later.
-  package static func begin() { _ = begun }
+  /// Starts the dispatch library's first thread in two seconds, once in a process. The library opens
+  /// descriptors for it, and ends the process when it gets none. So the thread is started before the end of a
+  /// wait that may be long, but not for a command that has ended by then.
+  package static func beginSoon() { _ = begins }
 
-  private static let begun: Void = {
-    let hasBegun = DispatchSemaphore(value: 0)
-    DispatchQueue.global().async { hasBegun.signal() }
-    // On a busy machine it begins later.
-    _ = hasBegun.wait(timeout: .now() + .seconds(1))
-  }()
+  private static let begins: Void = Timers.after(.seconds(2)) { DispatchQueue.global().async {} }
 
   /// Runs a closure on a thread of its own. It waits for no other call of the process: libdispatch has no
-  /// thread left while 255 calls block.
+  /// thread left while 255 calls block. And it needs no descriptor, as the library's first thread does.
   package static func urgently(_ body: @escaping @Sendable () -> Void) {
     do throws(Errno) {
       try startThread(name: "wormhole.urgent", body)
@@ -34,7 +29,7 @@ package enum Blocking {
 
   /// Runs a closure at the monitor's next poll, after a failure that may pass.
   package static func retry(_ body: @escaping @Sendable () -> Void) {
-    queue().after(ChangeMonitor.pollInterval, body)
+    Timers.after(ChangeMonitor.pollInterval) { urgently(body) }
   }
 
   /// Runs a call on a thread that may block.

@@ -54,7 +54,7 @@ extension ChangeMonitor {
   }
 
   func startWorking(in lane: String) {
-    Blocking.queue().async { [self] in work(in: lane) }
+    Blocking.urgently { [self] in work(in: lane) }
   }
 
   private func look(
