@@ -205,8 +205,14 @@ struct FullDiskTests {
     }
     try mounts.run("(\(SmallDisk.all[1].fill)) 2>/dev/null || true")
     try phone.send(.continue)
-    // It may have been stopped in the middle of a change: then it joins the queue again, which needs room,
-    // too, before it takes the file.
+    do {
+      try eventually("it is taken") {
+        try mounts.run("find disk/own/queues -path '*/taken/*/attachment-*' | wc -l") != "0"
+      }
+    } catch {
+      let failed = try phone.ask("events failure")
+      Issue.record("\(error), \(failed) failures: \(try mounts.run("find disk/own"))")
+    }
     try eventually("there is no room") { try phone.ask("events failure") != failures }
     try mounts.run("rm disk/filling*")
     #expect(try phone.ask("session-await file").hasPrefix("file film content"))

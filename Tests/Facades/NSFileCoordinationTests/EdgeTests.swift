@@ -102,6 +102,7 @@ final class EdgeTests {
       func read(_ url: URL, by coordinator: NSFileCoordinator) -> String? {
         var text: String?
         coordinator.coordinate(readingItemAt: url, error: nil) {
+          // Nil is not what the caller expects.
           text = try? String(contentsOf: $0, encoding: .utf8)
         }
         return text

@@ -27,8 +27,8 @@ struct FewDescriptorsTests {
     var used: [Int] = []
     try eventually("the dispatch library has started") {
       used = try FileManager.default.contentsOfDirectory(atPath: directory).compactMap(Int.init)
-      // A descriptor that was closed since the listing has no link.
       return used.contains { number in
+        // A descriptor that was closed since the listing has no link.
         let link = try? FileManager.default.destinationOfSymbolicLink(
           atPath: "\(directory)/\(number)")
         return link == "anon_inode:[timerfd]"
