@@ -17,6 +17,8 @@ package struct EtcdError: Error, Hashable, CustomStringConvertible {
     case tooLarge
     /// The lease has ended, and with it all of its keys.
     case leaseGone
+    /// The container was removed.
+    case containerGone
     /// etcd refused the request for another reason.
     case refused
     /// libcurl is missing.
@@ -43,6 +45,9 @@ package struct EtcdError: Error, Hashable, CustomStringConvertible {
   /// The answer is of a replaced history, or to a request before the replacement was known.
   package static let replaced = EtcdError(
     .compacted, "the history of the cluster was replaced, for example by a snapshot")
+
+  static let containerGone = EtcdError(
+    .containerGone, "it was removed since this process opened it")
 
   /// - Parameter reasons: The answer of each endpoint, in the order of the list.
   static func unreachable(_ reasons: [(endpoint: String, reason: String)]) -> EtcdError {

@@ -1,6 +1,25 @@
 import Synchronization
 import WormholeSystem
 
+// A process that has opened a container must not put a key where it was removed: no process would open, list
+// or remove it there. A key that exists shows that its container does.
+extension EtcdContainer {
+  /// Adds the condition that the container exists, and a look at it in case that a condition does not hold.
+  func requireContainer(in transaction: inout EtcdTransaction) {
+    transaction.conditions.append(.exists(formatKey))
+    transaction.otherwise.append(.key(formatKey))
+  }
+
+  /// Takes the result of that look from the outcome.
+  ///
+  /// - Throws: `EtcdError`: `.containerGone`. The next opening in this process looks for the container then.
+  func requireContainer(in outcome: inout EtcdTransaction.Outcome) throws(EtcdError) {
+    guard !outcome.succeeded, outcome.results.popLast()?.items.isEmpty == true else { return }
+    forget()
+    throw .containerGone
+  }
+}
+
 // Transactions.
 extension EtcdContainer {
   /// A key that a transaction replaces, which shows its outcome later: it puts the key with a value
@@ -36,11 +55,14 @@ extension EtcdContainer {
   /// - Returns: The outcome; without results if it was determined later, otherwise without the
   ///   result of the witness's operation.
   /// - Throws: `EtcdError`: `.outcomeUnknown` if the deadline passed first, or the history that
-  ///   shows it was compacted; otherwise nothing has changed.
+  ///   shows it was compacted; otherwise nothing has changed: `.containerGone` for a new key of a
+  ///   container that was removed.
   func commit(
     _ transaction: EtcdTransaction, _ witness: Witness, lease: Int64 = 0
   ) throws(EtcdError) -> EtcdTransaction.Outcome {
     var whole = transaction
+    let mustExist = witness.base == nil && witness.key != formatKey
+    if mustExist { requireContainer(in: &whole) }
     whole.conditions.insert(contentsOf: witness.conditions, at: 0)
     whole.operations.insert(
       .put(key: witness.key, value: witness.value, lease: lease), at: 0)
@@ -53,7 +75,10 @@ extension EtcdContainer {
       }
       // An old number is safe if it is replaced meanwhile: a watch from it begins again.
       let history = client.history
-      guard inDoubt, let revision = try call.ownChange(witness) else { return outcome }
+      guard inDoubt, let revision = try call.ownChange(witness) else {
+        if mustExist { try requireContainer(in: &outcome) }
+        return outcome
+      }
       return .init(succeeded: true, revision: revision, history: history, results: [])
     }
   }

@@ -155,6 +155,11 @@ package struct EtcdContainer: Sendable {
     }
   }
 
+  /// Lets the next opening in this process look whether the container exists.
+  func forget() {
+    Self.all.withLock { if $0[location]?.object === shared { $0[location] = nil } }
+  }
+
   /// Checks the version, and writes it into a new container.
   ///
   /// It reads first: the server identifies itself before anything is written, and a failure leaves

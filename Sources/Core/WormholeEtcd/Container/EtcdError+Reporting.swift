@@ -44,6 +44,7 @@ extension EtcdError: EngineError {
     case .tooLarge:
       (.tooLarge, "at most 1 MiB fits; send large content as a file, or raise --max-request-bytes")
     case .leaseGone: (.leaseLost, "this process was not heard of for too long: begin again")
+    case .containerGone: (.containerMissing, "open it again, which makes a new one")
     case .libraryMissing: (.notSupported, "install libcurl (Debian: apt-get install libcurl4)")
     case .compacted, .refused: (.inputOutput, nil)
     }

@@ -3,8 +3,8 @@ import WormholeSystem
 
 /// A notification's key on etcd: each post puts it, so its revision is new after every post.
 ///
-/// A post whose answer is lost is made again, because two posts count as one. It needs no condition
-/// of its own: a late copy overwrites nothing.
+/// A post whose answer is lost is made again, because two posts count as one. Its only condition is that
+/// the container exists: a late copy overwrites nothing.
 struct EtcdBell: BellStore {
   let etcd: EtcdContainer
   let key: [UInt8]
@@ -12,9 +12,11 @@ struct EtcdBell: BellStore {
   var path: String { etcd.location(of: key) }
 
   func ring() throws {
-    let always = EtcdTransaction.Condition.version(of: key, -1, is: .greater)
-    _ = try etcd.repeating(
-      EtcdTransaction(if: [always], then: [.put(key: key, value: Array(Nonce.next().utf8))]))
+    var post = EtcdTransaction(if: [], then: [])
+    etcd.requireContainer(in: &post)
+    post.operations = [.put(key: key, value: Array(Nonce.next().utf8))]
+    var outcome = try etcd.repeating(post)
+    try etcd.requireContainer(in: &outcome)
   }
 
   func sound() throws -> BellSound { Self.sound(try etcd.glance(at: .key(key)).items.first) }

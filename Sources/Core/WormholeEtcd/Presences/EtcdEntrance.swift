@@ -85,7 +85,8 @@ final class EtcdEntrance {
         // The error at the deadline still tells of the first doubt, although its session is gone.
         if doubt !== session { doubt = nil }
         do throws(EtcdError) {
-          let outcome = try etcd.commit(transaction(bytes, terms, lease: session.lease))
+          var outcome = try etcd.commit(transaction(bytes, terms, lease: session.lease))
+          try etcd.requireContainer(in: &outcome)
           return self.outcome(outcome, bytes, session: session)
         } catch {
           if error.code == .outcomeUnknown { doubt = session }
@@ -141,6 +142,7 @@ final class EtcdEntrance {
       transaction.conditions += steps.conditions
       transaction.operations += steps.operations
     }
+    presence.etcd.requireContainer(in: &transaction)
     return transaction
   }
 

@@ -15,7 +15,7 @@ struct CallLimitTests {
     directory = try TemporaryDirectory()
     let location = try #require(try TestEngine.etcd.location(of: directory.path))
     container = try SharedContainer(
-      try EtcdContainer.unopened(location, through: patience), companion: directory.path + "/here")
+      try EtcdContainer.created(location, through: patience), companion: directory.path + "/here")
   }
 
   private func mayTakeLong(_ step: () throws -> Void) throws -> Bool {

@@ -19,7 +19,7 @@ struct EtcdFollowersTests {
     directory = try TemporaryDirectory()
     let location = EtcdLocation(
       endpoints: [try EtcdNode.shared.get().endpoint], prefix: "test" + directory.path)
-    etcd = try EtcdContainer.unopened(location, through: requests)
+    etcd = try EtcdContainer.created(location, through: requests)
     container = try SharedContainer(etcd, companion: directory.path + "/here")
   }
 

@@ -46,4 +46,40 @@ struct EtcdRemovalTests {
     #expect(try etcd.client.lifetime(ofLease: lease, until: soon) == nil)
     #expect(throws: AppGroupError.self) { try role.confirm() }
   }
+
+  // process A        process B
+  // open             open
+  // write a, log     remove the container
+  // each change
+  @Test("leaves nothing that a process could write to, until one opens the container again")
+  func writing() throws {
+    let (here, there) = (try container("here"), try container("there"))
+    let queue = try here.queue("q").sender("s")
+    try here.value("a").replace(with: 1)
+    try here.log("l").append(1)
+    let etcd = try #require(here.engine as? EtcdContainer)
+    _ = try ContainerRemoval(of: there).run()
+
+    let changes: [(String, () throws -> Void)] = [
+      ("replace", { try here.value("a").replace(with: 2) }),
+      ("a new value", { try here.value("b").replace(with: 2) }),
+      ("update", { try here.value("c").update { $0 = 2 } }),
+      ("values", { try here.update(["d", "e"]) { $0 = ["d": 1, "e": 2] } }),
+      ("enqueue", { try queue.enqueue(2) }),
+      ("append", { try here.log("l").append(2) }),
+      ("a new log", { try here.log("m").append(2) }),
+      ("post", { try here.notification("n").post() }),
+      ("enter", { _ = try here.presence("p").enter() }),
+    ]
+    for (name, change) in changes {
+      let error = #expect(throws: AppGroupError.self, "\(name)") { try change() }
+      #expect(error?.code == .containerMissing, "\(name): \(error as Any)")
+      let left = try etcd.client.read(etcd.keys, until: soon).items
+      #expect(left.isEmpty, "\(name) left \(left.map { etcd.location(of: $0.key) })")
+    }
+
+    let again = try container("here")
+    try again.value("b").replace(with: 3)
+    #expect(try again.value("b").read() == 3)
+  }
 }

@@ -21,7 +21,7 @@ struct RequestCostTests {
     let location = EtcdLocation(
       endpoints: [try EtcdNode.shared.get().endpoint], prefix: "cost/\(Nonce.next())")
     container = try SharedContainer(
-      try EtcdContainer.unopened(location, through: requests), at: location,
+      try EtcdContainer.created(location, through: requests), at: location,
       companion: directory.path + "/local")
     // Before its first write a process asks the member who it is.
     _ = try container.value("first").read()

@@ -26,7 +26,7 @@ struct EtcdLogTests {
       return try SharedContainer(etcd: location, companion: companion).log("l")
     }
     return try SharedContainer(
-      EtcdContainer.unopened(location, through: transport), companion: companion
+      EtcdContainer.created(location, through: transport), companion: companion
     ).log("l")
   }
 

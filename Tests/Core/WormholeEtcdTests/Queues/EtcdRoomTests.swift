@@ -27,7 +27,7 @@ struct EtcdRoomTests {
     // The machine may be busy with other tests.
     location.lifetime = .seconds(60)
     return try SharedContainer(
-      EtcdContainer.unopened(
+      EtcdContainer.created(
         location, room: EtcdRoom(age: .milliseconds(100), patience: patience)),
       companion: directory.path + "/here")
   }

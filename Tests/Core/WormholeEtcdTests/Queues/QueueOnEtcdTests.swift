@@ -81,7 +81,7 @@ struct QueueOnEtcdTests {
     let location = EtcdLocation(
       endpoints: [try EtcdNode.shared.get().endpoint], prefix: "counted/\(Nonce.next())")
     return try SharedContainer(
-      EtcdContainer.unopened(location, through: requests), companion: directory.path
+      EtcdContainer.created(location, through: requests), companion: directory.path
     ).queue("q")
   }
 

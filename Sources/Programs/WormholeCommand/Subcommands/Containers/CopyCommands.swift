@@ -173,8 +173,8 @@ extension CommandDescription {
       At a terminal the command asks first; elsewhere it needs --yes. While a process is present in the \
       container, or takes from a queue, the command is refused with its name and exit status 1, unless \
       --in-use is given. Processes that only read and write messages are not seen; the next one that \
-      writes makes a new container. On etcd that is the next one that begins: until then, what is written \
-      by a process that has the old one open is in no container.
+      writes makes a new container. On etcd that is the next one that begins: a process that has the old \
+      one open learns, when it writes, that it was removed.
       """,
     arguments: [
       .yes, .flag("in-use", help: "Remove the container although processes use it."),
