@@ -57,4 +57,16 @@ enum XMLPropertyListScalars {
       Date(timeIntervalSinceReferenceDate: Double($0))
     }
   }
+
+  /// Parses base64 (RFC 4648, section 4) with white space anywhere before the padding and after it.
+  /// Foundation alone would accept a padding of another length.
+  static func data(_ text: Text) -> Data? {
+    let content = text.prefix { $0 != UInt8(ascii: "=") }
+    let padding = text[content.endIndex...].prefix { $0 == UInt8(ascii: "=") }
+    let sextets = content.filter { !isWhitespace($0) }
+    guard padding.count <= 2, (sextets.count + padding.count) % 4 == 0,
+      text[padding.endIndex...].allSatisfy(isWhitespace)
+    else { return nil }
+    return Data(base64Encoded: Data(sextets + padding))
+  }
 }

@@ -140,7 +140,7 @@ struct XMLPropertyListScanner {
     case .date: value = XMLPropertyListScalars.date(text).map(PropertyListValue.date)
     default:
       try budget.charge(nodes: 0, contentBytes: text.count / 4 * 3, atByte: start)
-      value = Base64.bytes(of: text).map { .data(Data($0)) }
+      value = XMLPropertyListScalars.data(text).map(PropertyListValue.data)
     }
     guard let value else {
       throw .malformed("the content of <\(tag.rawValue)> is not valid", at: start)
