@@ -22,7 +22,10 @@ public enum PropertyListCoding {
   public static func encode<T: Encodable>(
     _ value: T, limits: PropertyListLimits = .standard
   ) throws -> Data {
-    if let scalar = scalar(value) { return try data(of: scalar) }
+    // `Decimal` encodes itself as a dictionary, which is what its decoder reads.
+    if !(value is Decimal), let scalar = PropertyListValue.leaf(value) {
+      return try data(of: scalar)
+    }
     let data: Data
     do {
       data = try encoder().encode(value)
@@ -53,20 +56,6 @@ public enum PropertyListCoding {
     let encoder = PropertyListEncoder()
     encoder.outputFormat = .binary
     return encoder
-  }
-
-  /// The types whose values need no encoder.
-  private static let scalarTypes: Set<ObjectIdentifier> = [
-    ObjectIdentifier(String.self), ObjectIdentifier(Bool.self), ObjectIdentifier(Date.self),
-    ObjectIdentifier(Double.self), ObjectIdentifier(Float.self), ObjectIdentifier(Int.self),
-    ObjectIdentifier(Int8.self), ObjectIdentifier(Int16.self), ObjectIdentifier(Int32.self),
-    ObjectIdentifier(Int64.self), ObjectIdentifier(UInt.self), ObjectIdentifier(UInt8.self),
-    ObjectIdentifier(UInt16.self), ObjectIdentifier(UInt32.self), ObjectIdentifier(UInt64.self),
-  ]
-
-  private static func scalar<T>(_ value: T) -> PropertyListValue? {
-    guard scalarTypes.contains(ObjectIdentifier(T.self)) else { return nil }
-    return PropertyListValue.leaf(value)
   }
 
   /// A string that came from a `String` is never `nil`, even if it reads "$null".
