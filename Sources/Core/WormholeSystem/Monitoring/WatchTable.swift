@@ -39,7 +39,13 @@ struct WatchTable {
   /// News for the thread's next turn.
   private var found: [ID: WatchNews] = [:]
   private var nextID: ID = 0
-  private var descriptors: MonitorDescriptors?
+  /// The inotify instance.
+  private var queue: SharedDescriptor?
+  /// The counter that wakes the thread.
+  private var counter: SharedDescriptor?
+  private var failure: Errno?
+  /// The descriptors that the thread waits for; the queue comes first.
+  private var sources: [Int32] = []
   private var hasThread = false
   private var nextCheck: ContinuousClock.Instant?
   /// Calls to make after the events were taken next time.
@@ -74,17 +80,30 @@ struct WatchTable {
 
   /// Returns the queue to which watches are added.
   func eventQueue() throws(Errno) -> SharedDescriptor {
-    guard let queue = descriptors?.events else { throw descriptors?.failure ?? .noSuchDevice }
+    guard let queue else { throw failure ?? .noSuchDevice }
     return queue
   }
 
-  /// Tries to open it, if there is none.
-  private mutating func openEventQueue() {
-    guard descriptors?.events == nil else { return }
-    let counter = descriptors?.wakeUp
-    descriptors = MonitorDescriptors(keeping: counter)
+  /// Tries to open it, if there is none, and the counter.
+  private mutating func openDescriptors() {
+    guard queue == nil else { return }
+    let hadCounter = counter != nil
+    queue = opened(FileDescriptor.eventQueue)
+    if !hadCounter { counter = opened(FileDescriptor.wakeUpCounter) }
+    sources = [queue, counter].compactMap { $0?.descriptor.rawValue }
     // The thread may wait for the counter alone.
-    if counter != nil { wake() }
+    if hadCounter { wake() }
+  }
+
+  private mutating func opened(
+    _ open: () throws(Errno) -> FileDescriptor
+  ) -> SharedDescriptor? {
+    do throws(Errno) {
+      return SharedDescriptor(try open())
+    } catch {
+      failure = error
+      return nil
+    }
   }
 
   // MARK: Adding and removing
@@ -92,7 +111,7 @@ struct WatchTable {
   /// Adds an entry, which its user's thread looks for at once.
   mutating func insert(_ entry: WatchEntry) -> ID {
     nextID += 1
-    openEventQueue()
+    openDescriptors()
     entries[nextID] = entry
     entries[nextID]?.look = .underWay
     if let place = entry.place { places[place.path, default: 0] += 1 }
@@ -135,7 +154,7 @@ struct WatchTable {
     guard !isUsed(number) else { return }
     endings += 1
     // It fails if the directory is gone, and its watch with it (inotify_rm_watch(2), EINVAL).
-    try? descriptors?.events?.descriptor.removeWatch(number)
+    try? queue?.descriptor.removeWatch(number)
   }
 
   func isUsed(_ number: Int32) -> Bool {
@@ -245,11 +264,11 @@ struct WatchTable {
       nextCheck = nil
     }
     // Without a counter to wake it, the thread must check for work by itself.
-    if descriptors?.wakeUp == nil {
+    if counter == nil {
       deadline = min(
         deadline ?? .now + ChangeMonitor.pollInterval, now + ChangeMonitor.pollInterval)
     }
-    return (descriptors?.sources ?? [], deadline)
+    return (sources, deadline)
   }
 
   /// Wakes the thread, because an entry may need a signal or a look earlier than the thread plans
@@ -260,14 +279,14 @@ struct WatchTable {
   }
 
   mutating func add(afterEvents body: @escaping Call) {
-    openEventQueue()
+    openDescriptors()
     afterEvents.append(body)
     wake()
   }
 
   func wake() {
     // It fails if the counter is full: then the thread is about to wake up anyway (eventfd(2), EAGAIN).
-    try? descriptors?.wakeUp?.descriptor.raiseCounter()
+    try? counter?.descriptor.raiseCounter()
   }
 
   mutating func handle(ready: [Bool], now: ContinuousClock.Instant) -> Turn {
@@ -309,8 +328,8 @@ struct WatchTable {
     do throws(Errno) {
       // The event queue comes first in `whatToWaitFor`; reading an unready counter would cost a
       // call.
-      if ready.last == true { try descriptors?.wakeUp?.descriptor.lowerCounter() }
-      if ready.first == true || mustTake, let queue = descriptors?.events {
+      if ready.last == true { try counter?.descriptor.lowerCounter() }
+      if ready.first == true || mustTake, let queue {
         var capacity = 1_024
         while try queue.descriptor.takeNamedEvents(
           capacity: capacity, { note($1, of: $0, $2, now: now, events: &events) })
