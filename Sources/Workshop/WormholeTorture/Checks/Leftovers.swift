@@ -1,4 +1,5 @@
 import Dispatch
+import FoundationEssentials
 import Synchronization
 import Wormhole
 import WormholeEtcd
@@ -33,46 +34,29 @@ struct Leftovers {
   /// Returns how many entries there are, and the unexpected ones.
   private func entries() throws -> (String, [String]) {
     var count = 0
-    var strangers: [String] = []
-    for entry in try entries("") {
-      switch entry {
+    var rung: Set<Substring> = []
+    let paths = try FileManager.default.subpathsOfDirectory(atPath: directory.container)
+    let strangers = try paths.sorted().filter { path in
+      let parts = path.split(separator: "/", maxSplits: 2)
+      switch parts[0] {
       // The report covers the content of these.
       case "presence", "queues", "consumers", "logs", "mailboxes", "own", "container.plist":
-        continue
+        return false
       case "values", "notifications":
         // An entry on its way into the container may stay for a minute.
-        for name in try entries("/" + entry) where !name.hasPrefix(".new-") {
+        guard parts.count > 1, !parts[1].hasPrefix(".new-") else { return false }
+        guard parts.count > 2 else {
           count += 1
-          strangers += try self.strangers(entry + "/" + name)
+          return try fileStatus(directory.container + "/" + path).kind != .directory
         }
-      default: strangers.append(entry)
+        if parts[0] == "notifications", parts[2].hasPrefix("bell-") {
+          return !rung.insert(parts[1]).inserted
+        }
+        return !Self.belongs.contains(String(parts[2]))
+      default: return true
       }
     }
     return ("\(count) directories", strangers)
-  }
-
-  private func strangers(_ name: String) throws -> [String] {
-    var bells = 0
-    return try tree("/" + name, "").filter { path in
-      if name.hasPrefix("notifications/"), path.hasPrefix("bell-") {
-        bells += 1
-        return bells > 1
-      }
-      return !Self.belongs.contains(path)
-    }.map { "\(name)/\($0)" }
-  }
-
-  private func tree(_ root: String, _ prefix: String) throws -> [String] {
-    try entries(root + "/" + prefix).flatMap { name in
-      let path = prefix.isEmpty ? name : prefix + "/" + name
-      let isDirectory = try fileStatus(directory.container + root + "/" + path).kind == .directory
-      return [path] + (isDirectory ? try tree(root, path) : [])
-    }
-  }
-
-  private func entries(_ path: String) throws(Errno) -> [String] {
-    let directory = try FileDescriptor.open(directory.container + path, [.readOnly, .directory])
-    return try directory.entries().map(\.name.text).sorted()
   }
 
   // MARK: etcd
