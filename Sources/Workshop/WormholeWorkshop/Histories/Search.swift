@@ -23,7 +23,7 @@ struct Search {
 
   private struct Configuration: Hashable {
     let passed: Int
-    let value: Int
+    let value: HistoryValue??
     let open: Set<Int>
   }
 
@@ -37,7 +37,7 @@ struct Search {
   private var open: Set<Int> = []
   private var isApplied: [Bool]
   /// The applied steps, with the value and the number of returns passed before each.
-  private var trail: [(step: Int, value: Int, passed: Int)] = []
+  private var trail: [(step: Int, value: HistoryValue??, passed: Int)] = []
   private var branches: [(trailLength: Int, candidatesStart: Int)] = []
   private var candidates: [Int] = []
   private var visited: Set<Configuration> = []
