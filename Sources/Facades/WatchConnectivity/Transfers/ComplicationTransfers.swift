@@ -34,12 +34,11 @@ struct ComplicationTransfers: Sendable {
     return try value.update { state in
       let used = Self.used(state, today: today)
       guard used < Self.perDay else { return false }
-      var next: [String: PropertyListValue] = [
-        "day": .integer(Self.day(state, today: today) ?? today),
-        "used": .integer(Int64(used + 1)),
+      let current = state?["current"]
+      state = [
+        "day": .integer(Self.day(state, today: today) ?? today), "used": .integer(Int64(used + 1)),
       ]
-      next["current"] = state?["current"]
-      state = .dictionary(next)
+      state?["current"] = current
       return true
     }
   }
@@ -47,20 +46,14 @@ struct ComplicationTransfers: Sendable {
   /// Gives a transfer back that was not sent.
   func giveBack() throws {
     try value.update { state in
-      guard case .dictionary(var next) = state, let used = next["used"]?.int64Value, used > 0
-      else { return }
-      next["used"] = .integer(used - 1)
-      state = .dictionary(next)
+      guard let used = state?["used"]?.int64Value, used > 0 else { return }
+      state?["used"] = .integer(used - 1)
     }
   }
 
   /// Makes a transfer the current one; the previous one is delivered nevertheless.
   func setCurrent(_ id: String) throws {
-    try value.update { state in
-      guard case .dictionary(var next) = state else { return }
-      next["current"] = .string(id)
-      state = .dictionary(next)
-    }
+    try value.update { $0?["current"] = .string(id) }
   }
 
   /// The day that counts, if it is today; nil for another one.
