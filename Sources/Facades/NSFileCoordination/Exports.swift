@@ -35,11 +35,6 @@ extension FileManager {
   public func containerURL(
     forSecurityApplicationGroupIdentifier groupIdentifier: String
   ) -> URL? {
-    do {
-      return try SharedContainer(group: groupIdentifier).url
-    } catch {
-      Diagnostics.report(error)
-      return nil
-    }
+    Diagnostics.reporting(otherwise: nil) { try SharedContainer(group: groupIdentifier).url }
   }
 }

@@ -67,11 +67,8 @@ final class SessionLink: Sendable {
   /// Begins to hand over waiting and new deliveries.
   func start() {
     place.peer.offerRequests(on: session.queue) { [session] in session.receive($0) }
-    do {
-      try observe()
-    } catch {
-      Diagnostics.report(WCError(error, of: .activation))
-    }
+    Diagnostics.reporting(
+      otherwise: (), to: { Diagnostics.report(WCError($0, of: .activation)) }, observe)
     userInfoTransfers.start(self)
     fileTransfers.start(self)
     messages.start(self)

@@ -10,7 +10,7 @@ extension WCSession {
   ///   delivered only when a delegate has it.
   func receive(_ request: PeerRequest) -> Bool {
     guard let link else { return false }
-    do {
+    return Diagnostics.reporting(otherwise: true) {
       guard link.isExpected(from: request.sender) else {
         // The change to its link is under way.
         guard !link.isAboutToServe(request.sender) else { return false }
@@ -39,10 +39,8 @@ extension WCSession {
           })
       default: try request.refuse("a session takes dictionaries and data only")
       }
-    } catch {
-      Diagnostics.report(error)
+      return true
     }
-    return true
   }
 
   /// - Parameter name: the argument by which the delegate's methods for it are called.

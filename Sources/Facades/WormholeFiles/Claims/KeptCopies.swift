@@ -37,17 +37,16 @@ package struct KeptCopies: Sendable {
 
   /// Returns the copies, the oldest first; nil if the directory cannot be read.
   package func all() -> [Copy]? {
-    do throws(Errno) {
-      let entries = try FileDescriptor.open(item.parent.text, [.readOnly, .directory]).entries()
-      return entries.compactMap { copy($0.name.text) }
-        .map {
-          ($0, statusIfVisible($0.path).map { [$0.changedSeconds, $0.changedNanoseconds] } ?? [])
-        }
-        .sorted { ($0.1 + [0, 0]).lexicographicallyPrecedes($1.1 + [0, 0]) }.map(\.0)
-    } catch {
-      Diagnostics.report(FileCoordinationError.refused("list the versions", path: path, error))
-      return nil
+    let entries = Diagnostics.reporting(otherwise: nil) {
+      try reporting("list the versions", path: path) {
+        try FileDescriptor.open(item.parent.text, [.readOnly, .directory]).entries()
+      }
     }
+    return entries?.compactMap { copy($0.name.text) }
+      .map {
+        ($0, statusIfVisible($0.path).map { [$0.changedSeconds, $0.changedNanoseconds] } ?? [])
+      }
+      .sorted { ($0.1 + [0, 0]).lexicographicallyPrecedes($1.1 + [0, 0]) }.map(\.0)
   }
 
   /// - Returns: nil if the name is not that of a copy of the item.
@@ -113,16 +112,14 @@ package struct KeptCopies: Sendable {
   package func resolve(_ changed: inout Copy?) -> Bool {
     guard var copy = changed, !copy.isResolved else { return false }
     let new = path(Self.resolved + copy.nonce)
-    do throws(Errno) {
-      try rename(copy.path, at: Directory.current, to: new, at: Directory.current)
+    return Diagnostics.reporting(otherwise: false) {
+      try reporting("resolve the conflict", path: copy.path) {
+        try rename(copy.path, at: Directory.current, to: new, at: Directory.current)
+      }
       copy.path = new
       copy.isResolved = true
       changed = copy
       return true
-    } catch {
-      Diagnostics.report(
-        FileCoordinationError.refused("resolve the conflict", path: copy.path, error))
-      return false
     }
   }
 }

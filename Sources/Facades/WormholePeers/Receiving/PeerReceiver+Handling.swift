@@ -97,12 +97,9 @@ extension PeerReceiver {
   ///
   /// - Returns: false when nothing waits; nil when the next one has to wait, perhaps for space.
   package func offerNext(_ handler: (Delivered) -> Outcome) -> Bool? {
-    do {
+    Diagnostics.reporting(otherwise: nil) {
       guard let delivered = try take() else { return false }
       return try hand(delivered, handler) ? true : nil
-    } catch {
-      Diagnostics.report(error)
-      return nil
     }
   }
 

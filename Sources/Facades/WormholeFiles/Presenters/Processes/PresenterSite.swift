@@ -84,7 +84,8 @@ final class PresenterSite: Sendable {
     }
     let old = known.withLock { $0 }
     var present: [String: Content] = [:]
-    do {
+    // An access is worth more than the presenters of a container that is damaged or full.
+    return Diagnostics.reporting(otherwise: []) {
       let looked = try presenters.members { id in
         guard let content = old[id] else { return false }
         present[id] = content
@@ -98,10 +99,6 @@ final class PresenterSite: Sendable {
       }
       known.withLock { $0 = present }
       return members
-    } catch {
-      // An access is worth more than the presenters of a container that is damaged or full.
-      Diagnostics.report(error)
-      return []
     }
   }
 
