@@ -242,3 +242,14 @@ package protocol Watching: Cancelling {
 package protocol Cancelling: Sendable {
   func cancel()
 }
+
+/// Whether an observation was cancelled, for calls that may be under way by then.
+package final class CancelMark: Cancelling {
+  private let mark = Atomic(false)
+
+  package init() {}
+
+  package var isCancelled: Bool { mark.load(ordering: .acquiring) }
+
+  package func cancel() { mark.store(true, ordering: .releasing) }
+}

@@ -1,5 +1,4 @@
 public import Dispatch
-import Synchronization
 public import Wormhole
 public import WormholePropertyLists
 import WormholeSystem
@@ -25,13 +24,14 @@ extension GroupDefaults {
     key: String? = nil, startsWithCurrent: Bool = false, on queue: DispatchQueue,
     _ handler: @escaping @Sendable (DefaultsChange) -> Void
   ) throws -> ObservationToken {
-    let end = End()
+    // The changes of one look are several calls.
+    let mark = CancelMark()
     let observation = try observeTogether(
       key: key, startsWithCurrent: startsWithCurrent, on: queue
     ) { changes in
-      for change in changes where end.isAwaited { handler(change) }
+      for change in changes where !mark.isCancelled { handler(change) }
     }
-    return ObservationToken(observation, delivery: end)
+    return ObservationToken(observation, delivery: mark)
   }
 
   /// Calls a handler for the changes of each look together, also for none; see `observe`.
@@ -69,15 +69,6 @@ extension GroupDefaults {
       tracker: try ChangeTracker(suite, key: key, startsWithCurrent: startsWithCurrent),
       hints: try suite.value.snapshots(startsWithCurrent: true), reporter: reporter)
   }
-}
-
-/// Whether an observation has ended; the changes of one look are several calls.
-private final class End: Cancelling {
-  private let isReached = Atomic(false)
-
-  var isAwaited: Bool { !isReached.load(ordering: .acquiring) }
-
-  func cancel() { isReached.store(true, ordering: .releasing) }
 }
 
 /// The changes of a suite as they happen.

@@ -25,6 +25,10 @@ public struct PeerFileProgress: Sendable, Hashable {
 extension PeerFileTransfer {
   /// What this process knows of the transfer.
   struct State: Sendable {
+    fileprivate typealias Observer = (
+      end: CancelMark, handler: @Sendable (PeerFileProgress) -> Void
+    )
+
     /// How many bytes this process has copied; nil if it has copied nothing of it.
     var completed: Int64?
     /// Whether this process has ended it, with success or not.
@@ -35,7 +39,7 @@ extension PeerFileTransfer {
     var stored: QueueEntryID?
     /// Why this process tries no more, until sending begins again; nil while it tries.
     var halt: (any Error)?
-    fileprivate var observers: [ProgressObserver] = []
+    fileprivate var observers: [Observer] = []
     fileprivate var reported: ContinuousClock.Instant?
   }
 
@@ -68,13 +72,13 @@ extension PeerFileTransfer {
   public func observeProgress(
     _ handler: @escaping @Sendable (PeerFileProgress) -> Void
   ) -> ObservationToken {
-    let observer = ProgressObserver(handler)
+    let observer = (end: CancelMark(), handler: handler)
     let isUnderWay = state.withLock { state in
       if !state.isFinished { state.observers.append(observer) }
       return !state.isFinished
     }
     if isUnderWay { Task { await finishElsewhere() } } else { report([observer], progress) }
-    return ObservationToken(delivery: observer)
+    return ObservationToken(delivery: observer.end)
   }
 
   // By any process that copies it; if this process did, it has called the handler already.
@@ -95,7 +99,7 @@ extension PeerFileTransfer {
   /// This many bytes are copied.
   func advance(to completed: Int64) {
     let now = ContinuousClock.now
-    let observers = state.withLock { state -> [ProgressObserver] in
+    let observers = state.withLock { state -> [State.Observer] in
       state.completed = completed
       if let reported = state.reported, now - reported < Self.interval { return [] }
       state.reported = now
@@ -118,22 +122,10 @@ extension PeerFileTransfer {
   }
 
   /// Calls observers after all earlier reports.
-  private func report(_ observers: [ProgressObserver], _ progress: PeerFileProgress) {
+  private func report(_ observers: [State.Observer], _ progress: PeerFileProgress) {
     guard !observers.isEmpty else { return }
-    reports.async { for observer in observers { observer.report(progress) } }
-  }
-}
-
-/// A handler that is called with the progress, until it is cancelled.
-private final class ProgressObserver: Cancelling {
-  private let handler: @Sendable (PeerFileProgress) -> Void
-  private let isCancelled = Atomic(false)
-
-  init(_ handler: @escaping @Sendable (PeerFileProgress) -> Void) { self.handler = handler }
-
-  func cancel() { isCancelled.store(true, ordering: .releasing) }
-
-  func report(_ progress: PeerFileProgress) {
-    if !isCancelled.load(ordering: .acquiring) { handler(progress) }
+    reports.async {
+      for (end, handler) in observers where !end.isCancelled { handler(progress) }
+    }
   }
 }
