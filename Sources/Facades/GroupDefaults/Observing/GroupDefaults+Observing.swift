@@ -98,11 +98,7 @@ public struct DefaultsChanges: AsyncSequence, Sendable {
     let reporter: ErrorReporter
     var pending: ArraySlice<DefaultsChange> = []
     /// Whether the last look has failed for a reason that may pass without an event.
-    private var mustRepeat = false
-
-    init(tracker: ChangeTracker, hints: ValueSnapshots.Iterator, reporter: ErrorReporter) {
-      (self.tracker, self.hints, self.reporter) = (tracker, hints, reporter)
-    }
+    var mustRepeat = false
 
     /// Returns the next change, or nil if the task was cancelled.
     public mutating func next() async -> DefaultsChange? {
