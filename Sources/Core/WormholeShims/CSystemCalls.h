@@ -456,18 +456,10 @@ static inline void csys_name_thread(const char *_Nonnull name) {
   pthread_setname_np(pthread_self(), name);
 }
 
-// The columns of a terminal (ioctl TIOCGWINSZ).
-static inline int csys_terminal_columns(int descriptor) {
+// The size of a terminal (ioctl TIOCGWINSZ); zeros if the descriptor is none.
+static inline struct winsize csys_terminal_size(int descriptor) {
   struct winsize size;
-  if (ioctl(descriptor, TIOCGWINSZ, &size) == -1) return -1;
-  return size.ws_col;
-}
-
-// The lines of a terminal, by the same call.
-static inline int csys_terminal_rows(int descriptor) {
-  struct winsize size;
-  if (ioctl(descriptor, TIOCGWINSZ, &size) == -1) return -1;
-  return size.ws_row;
+  return ioctl(descriptor, TIOCGWINSZ, &size) == -1 ? (struct winsize){0} : size;
 }
 
 // The kind of file system that holds an open file (fstatfs(2)).

@@ -216,8 +216,8 @@ extension CommandEnvironment {
 
   /// Asks the terminal, if there is one, for its size.
   mutating func measure() {
-    columns = Program.terminalColumns(1) ?? columns
-    rows = Program.terminalRows(1) ?? rows
+    let size = Program.terminalSize(1)
+    (columns, rows) = (size.columns ?? columns, size.rows ?? rows)
   }
 
   static var process: CommandEnvironment {
@@ -228,11 +228,11 @@ extension CommandEnvironment {
       // With standard error closed, only the exit status can report it.
       writeStandardError: { try? Program.write($0, to: 2) },
       // Without a thread for it, the next line that is written notices it.
-      endWithReader: { try? Program.endWithReader() }, columns: Program.terminalColumns(1) ?? 80,
-      rows: Program.terminalRows(1),
+      endWithReader: { try? Program.endWithReader() },
+      columns: Program.terminalSize(1).columns ?? 80, rows: Program.terminalSize(1).rows,
       isTerminal: Program.isTerminal(1), isInputTerminal: Program.isTerminal(0),
       // A terminal may not know its size.
-      errorColumns: Program.terminalColumns(2) ?? (Program.isTerminal(2) ? 80 : nil),
+      errorColumns: Program.terminalSize(2).columns ?? (Program.isTerminal(2) ? 80 : nil),
       answers: AnswerWatch { Program.exit($0.rawValue) })
   }
 }

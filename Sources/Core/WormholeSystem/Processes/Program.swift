@@ -123,10 +123,10 @@ package enum Program {
   /// Returns whether a descriptor is a terminal. The corresponding C function is `isatty`.
   package static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
 
-  /// Returns the width of a terminal in columns, or nil if the descriptor is not a terminal.
-  package static func terminalColumns(_ descriptor: Int32) -> Int? {
-    let columns = csys_terminal_columns(descriptor)
-    return columns > 0 ? Int(columns) : nil
+  /// Returns the size of a terminal; nil for what it does not know, or if the descriptor is none.
+  package static func terminalSize(_ descriptor: Int32) -> (columns: Int?, rows: Int?) {
+    let size = csys_terminal_size(descriptor)
+    return (size.ws_col > 0 ? Int(size.ws_col) : nil, size.ws_row > 0 ? Int(size.ws_row) : nil)
   }
 
   /// Runs a function when the program exits. The corresponding C function is `atexit`.

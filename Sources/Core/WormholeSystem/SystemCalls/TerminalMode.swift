@@ -1,5 +1,4 @@
 import Glibc
-import WormholeShims
 
 /// A mode in which a terminal passes on each key at once and echoes none. The former mode returns
 /// when this value is released. The corresponding C functions are `tcgetattr` and `tcsetattr`.
@@ -22,13 +21,5 @@ package struct TerminalMode: ~Copyable {
     var before = before
     // Fails only if the terminal is gone, and its mode with it.
     _ = tcsetattr(terminal, TCSANOW, &before)
-  }
-}
-
-extension Program {
-  /// Returns the height of a terminal in lines, or nil if the descriptor is not a terminal.
-  package static func terminalRows(_ descriptor: Int32) -> Int? {
-    let rows = csys_terminal_rows(descriptor)
-    return rows > 0 ? Int(rows) : nil
   }
 }

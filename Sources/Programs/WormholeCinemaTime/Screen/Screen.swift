@@ -97,8 +97,8 @@ final class Screen {
     state.time = TimeOfDay.now
     state.nextShow = state.isPhone ? nil : Complication.movie()
     state.code = state.movie.flatMap { state.isPurchased($0) ? TicketCodes.lines(of: $0) : nil }
-    let canvas = ScreenDrawing.draw(
-      &state, columns: Program.terminalColumns(1) ?? 80, rows: Program.terminalRows(1) ?? 24)
+    let size = Program.terminalSize(1)
+    let canvas = ScreenDrawing.draw(&state, columns: size.columns ?? 80, rows: size.rows ?? 24)
     write(canvas.output(in: palette))
   }
 
