@@ -72,22 +72,17 @@ final class StorySide {
   /// returns how long that took.
   func wait(for command: String, toShow text: String, isShown: Bool = true) throws -> Duration {
     let start = ContinuousClock.now
-    let deadline = deadline
-    var pause = Duration.milliseconds(2)
-    while true {
-      let lines = try answer(lines: command)
-      if lines.contains(where: { $0.contains(text) }) == isShown {
-        return ContinuousClock.now - start
-      }
-      guard ContinuousClock.now < deadline else {
-        throw LineProcess.Failure(
-          description:
-            "the \(role.rawValue) \(isShown ? "did not show" : "shows") '\(text)', but \(lines)")
-      }
-      pauseThread(pause)
-      // The side needs the processor for other things, too.
-      pause = min(pause * 3 / 2, .milliseconds(30))
+    var lines: [String] = []
+    let isSo = try poll(until: deadline) {
+      lines = try answer(lines: command)
+      return lines.contains { $0.contains(text) } == isShown
     }
+    guard isSo else {
+      throw LineProcess.Failure(
+        description:
+          "the \(role.rawValue) \(isShown ? "did not show" : "shows") '\(text)', but \(lines)")
+    }
+    return ContinuousClock.now - start
   }
 
   func quit() throws {
