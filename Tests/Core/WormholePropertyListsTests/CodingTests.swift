@@ -34,6 +34,7 @@ struct CodingTests {
     #expect(try roundTrip(Float(0.1)) == .real(Double(Float(0.1))))
     #expect(try roundTrip(Date.distantPast) == .date(.distantPast))
     #expect(try roundTrip(Data([1])) == .data(Data([1])))
+    #expect(try roundTrip(Decimal(5)).dictionaryValue != nil)
     #expect(try roundTrip(Colour.red) == "red")
     #expect(try roundTrip(Colour.null) == "$null")
     #expect(try roundTrip(Optional(5)) == 5)
