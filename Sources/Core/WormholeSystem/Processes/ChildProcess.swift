@@ -31,7 +31,13 @@ package struct ChildProcess: ~Copyable, Sendable {
   private let isReaped: Atomic<Bool>
 
   deinit {
-    if !isReaped.load(ordering: .acquiring) { ChildReaper.take(handle) }
+    guard !isReaped.load(ordering: .acquiring) else { return }
+    // A zombie would keep its number taken, and would disturb code that waits for any child. If no
+    // thread is free, it stays one until this process ends.
+    try? startThread(name: "child-reaper") { [handle] in
+      // If it fails, other code has already reaped it, which is enough.
+      _ = try? Self.reap(handle)
+    }
   }
 
   private init(processID: Int32, hasOwnGroup: Bool, handle: consuming FileDescriptor) {
