@@ -157,12 +157,8 @@ extension SharedContainer {
   /// Directories that a program is just removing are left to that program: removing them, too,
   /// means entering them, and `rm -r` would fail.
   package func removeUnusedQueue(_ name: String, isOwn: Bool) {
-    do {
-      try inspected.removeUnused(isOwn ? own.queue(name) : queue(name), in: self)
-    } catch {
-      // A sweep of the container tries it again.
-      return
-    }
+    // A sweep of the container tries it again.
+    try? inspected.removeUnused(isOwn ? own.queue(name) : queue(name), in: self)
   }
 
   /// Removes the directory of a name if it is unused, and returns whether it is gone.

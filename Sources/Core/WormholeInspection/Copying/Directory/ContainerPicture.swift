@@ -119,12 +119,8 @@ final class ContainerPicture {
     guard sign == nil else { return }
     let handle = try root.handle()
     let container = handle.descriptor.rawValue
-    do throws(Errno) {
-      sign = try PicturePause(in: root, at: container)
-    } catch {
-      // The caller continues without it.
-      return
-    }
+    // The caller continues without it.
+    sign = try? PicturePause(in: root, at: container)
   }
 
   private func sleep(until moment: ContinuousClock.Instant) throws {

@@ -4,21 +4,17 @@ package import WormholePropertyLists
 extension PropertyListValue {
   /// Reads content that another program may have put there; nil if it is no property list.
   package init?(found bytes: some Collection<UInt8>) {
-    do throws(PropertyListError) {
-      self = try PropertyListValue(bytes: Array(bytes))
-    } catch {
-      return nil
-    }
+    // There may be anything, see above.
+    guard let value = try? PropertyListValue(bytes: Array(bytes)) else { return nil }
+    self = value
   }
 }
 
 extension Batch {
-  /// Reads a batch; nil if the content is none, which its consumer finds, too, and reports.
+  /// Reads a batch; nil if the content is none.
   package init?(found bytes: [UInt8], count: Int) {
-    do throws(Batch.Unreadable) {
-      try self.init(bytes: bytes, count: count)
-    } catch {
-      return nil
-    }
+    // Its consumer reports the error.
+    guard let batch = try? Batch(bytes: bytes, count: count) else { return nil }
+    self = batch
   }
 }
