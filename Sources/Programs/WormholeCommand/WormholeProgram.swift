@@ -33,9 +33,11 @@ struct WormholeProgram {
           because: "/proc is missing, in which processes are found: mount -t proc proc /proc")
       }
       var environment = environment
+      // One of several copies says to the process that started it that it waits.
+      let isCopy = environment.variable(CommandVariable.copy) != nil
       environment.readiness = try Readiness(
         socket: environment.variable(Readiness.socketVariable),
-        descriptor: parsed.unsigned("ready-fd"))
+        descriptor: isCopy ? 10 : parsed.unsigned("ready-fd"))
       parsed.notes.forEach(environment.report)
       try prepare(for: parsed)
       hasTimeout = parsed.isGiven("timeout")

@@ -160,17 +160,7 @@ private func runCopies(
 ) throws -> ExitStatus {
   let interruption = try Interruption()
   let program = try reporting(cannot: "find this program", Program.executablePath())
-  let words = try argumentTexts()
-  let line = words.prefix { $0 != "--" }
-  var copy: [String] = []
-  var isReady = false
-  // A copy says on its descriptor 10 that it waits.
-  for word in line {
-    if !isReady, !word.hasPrefix("--ready-fd") { copy.append(word) }
-    isReady = word == "--ready-fd"
-  }
-  copy += ["--ready-fd", "10"] + words.dropFirst(line.count)
-  let command = ExternalCommand(words: [program] + copy)
+  let command = try ExternalCommand(words: [program] + argumentTexts())
   do {
     let pipe = try makePipe()
     // The standard input of each, which ends taking once it is readable.
