@@ -214,7 +214,6 @@ extension CommandEnvironment {
     }
   }
 
-  /// Asks the terminal, if there is one, for its size.
   mutating func measure() {
     let size = Program.terminalSize(1)
     (columns, rows) = (size.columns ?? columns, size.rows ?? rows)

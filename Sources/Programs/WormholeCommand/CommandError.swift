@@ -115,7 +115,6 @@ struct ExitStatus: RawRepresentable, Hashable, Error {
   static let inputOutput = ExitStatus(rawValue: 74)
   static let permission = ExitStatus(rawValue: 77)
   static let deadline = ExitStatus(rawValue: 124)
-  /// The other program exists, but cannot be run.
   static let commandNotExecutable = ExitStatus(rawValue: 126)
   static let commandNotFound = ExitStatus(rawValue: 127)
   /// No process reads standard output any more, as after the end of `head`: as if SIGPIPE had ended
@@ -124,7 +123,6 @@ struct ExitStatus: RawRepresentable, Hashable, Error {
 }
 
 extension ExitStatus {
-  /// Ends the command with this status.
   func end() throws(ExitStatus) { if self != .done { throw self } }
 
   /// The status of another program, as a shell gives it.

@@ -19,7 +19,6 @@ struct WormholeProgram {
     }
   }
 
-  /// - Parameter hasTimeout: is set to whether the command has a `--timeout`.
   private func runThrowing(_ arguments: [[UInt8]], _ hasTimeout: inout Bool) throws {
     let invocation = try ArgumentParser.parse(arguments, root: root, variable: environment.variable)
     switch invocation {

@@ -3,7 +3,6 @@ package import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 
-/// The inspection of the directory of one value or notification.
 extension ContainerInspection {
   mutating func lookAtName(_ identifier: String, of kind: NameKind, at path: String) {
     var found: FileStatus?
@@ -85,7 +84,6 @@ extension ContainerReport.NamedContent {
   }
 }
 
-/// The inspection of the directory of one presence.
 extension ContainerInspection {
   mutating func lookAtPresence(_ owner: Owner) {
     let presence = PresenceDirectory(
@@ -128,7 +126,6 @@ extension ContainerInspection {
   }
 }
 
-/// The inspection of the directory of one queue.
 extension ContainerInspection {
   mutating func lookAtQueue(_ owner: Owner) {
     let queue = Queue(container: container, name: owner.identifier, kind: owner.kind)
@@ -218,7 +215,6 @@ extension ContainerReport.NamedQueue {
   }
 }
 
-/// The inspection of the directory of one log.
 extension ContainerInspection {
   mutating func lookAtLog(_ owner: Owner) {
     let log = container.log(owner.identifier)

@@ -18,7 +18,6 @@ package struct OwnUse: Sendable {
     self.problem = problem
   }
 
-  /// Creates a use that requires a shape.
   package init(
     _ title: String, is shape: String, _ isOfShape: @escaping @Sendable (PropertyListValue) -> Bool
   ) {

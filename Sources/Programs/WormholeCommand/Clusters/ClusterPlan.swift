@@ -11,7 +11,6 @@ struct ClusterPlan: Sendable {
   static let place = "/var/lib/wormhole-etcd"
   static let service = "wormhole-etcd.service"
 
-  /// Returns why a word cannot be a machine, or nil.
   static func problem(withHost host: String) -> String? {
     if isPlain(host, besides: "-.") || isIPv6Address(host) { return nil }
     let advice = host.split(separator: ":").count == 2 ? "; the ports are always 2379 and 2380" : ""

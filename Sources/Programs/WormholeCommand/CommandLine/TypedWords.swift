@@ -19,7 +19,6 @@ struct TypedWords {
   /// The collection that the words begin with; nil for one value.
   private let collection: String?
   private var values: [PropertyListValue] = []
-  /// The keys of the values in a dictionary.
   private var keys: [String] = []
 
   /// - Throws: `Misuse`, if the words do not fit; the error of `untyped`, which reads a word without a type.

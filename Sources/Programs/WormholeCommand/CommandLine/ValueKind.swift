@@ -73,7 +73,6 @@ enum ValueKind: Sendable, Equatable {
       + values.map { "'\($0)'" }.joined(separator: ", ")
   }
 
-  /// The parts between commas.
   static func list(_ text: String) -> [String] {
     text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
   }

@@ -47,7 +47,6 @@ struct Completion {
 
   private var command: CommandDescription { path[path.count - 1] }
 
-  /// The option that a word names, and the value that it has after `=`.
   private func parts(_ word: String) -> (option: ArgumentDescription?, value: String?) {
     let (spelling, value) = ArgumentParser.split(word)
     let options = CommandDescription.options(at: path)

@@ -69,7 +69,6 @@ extension Int64 {
 }
 
 extension Date {
-  /// As ISO 8601, without fractions of a second.
   var secondsText: String { ISO8601.text(wholeSeconds) ?? "-" }
 }
 

@@ -150,7 +150,6 @@ extension JSONReader {
     while let byte, byte == 0x20 || (0x09...0x0A).contains(byte) || byte == 0x0D { advance() }
   }
 
-  /// Steps over `character` if it is the next one.
   private mutating func take(_ character: Unicode.Scalar) -> Bool {
     guard byte == UInt8(ascii: character) else { return false }
     advance()

@@ -121,7 +121,6 @@ enum JSONInput {
     try naming(source) { try JSONReader.read(bytes, nulls: nulls) }
   }
 
-  /// Reads JSON; a lone `null` means that there is no value.
   static func readOptional(
     _ bytes: [UInt8], source: String, nulls: JSONReader.Nulls = .refuse
   ) throws -> PropertyListValue? {
@@ -161,7 +160,6 @@ enum OutputFormat: String, CaseIterable, Sendable {
 /// A value that a key of a JSON object may have; nil if it is unknown.
 protocol JSONMember { var member: PropertyListValue? { get } }
 
-/// A type written as a JSON object. Keys are only ever added; unknown values are left out.
 protocol JSONObject: JSONMember { var propertyList: PropertyListValue { get } }
 
 extension JSONObject { var member: PropertyListValue? { propertyList } }

@@ -63,7 +63,6 @@ struct CommandManual {
     (CommandVariable.peer, "The sender's name for the subcommands of peer."),
   ]
 
-  /// The name of a command's page: `wormhole-queue`.
   private func name(_ command: CommandDescription) -> String { "\(root.name)-\(command.name)" }
 
   private func title(_ name: String, _ command: CommandDescription) -> String {
@@ -136,7 +135,6 @@ struct CommandManual {
 }
 
 enum ManualSection: String, CaseIterable, Sendable {
-  /// The commands, from the same description as their help.
   case command = "1"
   /// The format on disk: the article of the documentation.
   case format = "5"

@@ -10,9 +10,7 @@ protocol HandledDelivery {
   var value: PropertyListValue { get }
   var sender: String { get }
   var sent: Date { get }
-  /// Whether it was delivered before, and perhaps handled.
   var isRedelivery: Bool { get }
-  /// How often it was delivered, this time included.
   var deliveries: Int { get }
   /// The object of a sentence.
   var title: String { get }

@@ -11,15 +11,12 @@ final class Interruption {
   private var last: Signal?
   private var isReleased = false
   fileprivate let signals: SignalReception
-  /// Called when the process continues after a stop, and once a minute.
   private let check: () throws -> Void
 
   /// The status for a wait that a signal has ended.
   var endStatus: ExitStatus { last.map { ExitStatus(.killed(signal: $0.rawValue)) } ?? .no }
 
-  /// Whether a wait ends when no process reads standard output any more.
   private let endsWithReader: Bool
-  /// Whether a wait ends once standard input is readable.
   private let endsWithInput: Bool
 
   /// The time between two checks when nothing happens: not every loss is announced by a signal.

@@ -59,7 +59,6 @@ final class RoleWatch {
     return cause != nil
   }
 
-  /// Fails if the role is lost already.
   func checkBeforeStart() throws(CommandError) {
     if let loss = loss() { throw error(loss, "the command was not started") }
   }

@@ -109,13 +109,11 @@ private func supervise(
 }
 
 extension ExternalCommand {
-  /// The program's name without its directory.
   fileprivate var name: String { words[0].split(separator: "/").last.map(String.init) ?? words[0] }
 }
 
 /// When to restart a command that has ended: the decision of `run`, without a clock or a process.
 struct RestartPolicy: Sendable {
-  /// The ends after which to restart.
   enum Occasion: String, CaseIterable, Sendable {
     case onFailure = "on-failure"
     case always

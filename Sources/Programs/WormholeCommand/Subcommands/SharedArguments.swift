@@ -77,7 +77,6 @@ extension ParsedArguments {
       ? "--format and --json exclude each other" : nil
   }
 
-  /// The problem if two of some options are given.
   func conflict(of options: String...) -> String? {
     let given = options.filter(isGiven)
     return given.count > 1 ? "--\(given[0]) and --\(given[1]) exclude each other" : nil

@@ -19,7 +19,6 @@ extension DirectoryLooks {
     if let batch = EntryFile(place.file) { compare(batch, place, isNew: isNew) }
   }
 
-  /// Compares all known batches with the directory.
   mutating func lookAtBatches(_ place: Place) {
     for name in (names[place.directory]?.batches ?? [:]).keys {
       if let batch = EntryFile(name) { compare(batch, place) }

@@ -85,7 +85,6 @@ struct DirectoryLooks {
   private(set) var tree: DirectoryTree?
   /// The container's directory; nil if it cannot be opened now, so that nothing is seen.
   private var directory: ContainerRoot.Handle?
-  /// The events of this look.
   private var seen: [ContainerEvent] = []
   private var checked = ContinuousClock.now
   /// The last seen state of each existing name, by its directory.

@@ -203,7 +203,6 @@ extension EntryPriority {
   /// For machines: the name of the case, which is never changed.
   var word: String { "\(self)" }
 
-  /// The word for machines; nil for the standard one.
   var optionalWord: String? { self == .standard ? nil : word }
 }
 
