@@ -5,24 +5,18 @@ package enum Quarantine {
   package static let directory = "quarantine"
 
   /// Moves a file or directory aside, in one step.
-  package static func take(_ name: FileName, at source: Int32, root: ContainerRoot) throws(Errno) {
-    _ = try put(name.text, root) { place, new throws(Errno) in
-      try rename(name, at: source, to: new, at: place)
-    }
-  }
-
-  /// Moves a directory aside, in one step, but never a file.
   ///
-  /// For a process whose lease may have been taken over: a value that was published meanwhile is a
-  /// file, and stays (a name with a trailing slash must be a directory, rename(2), ENOTDIR).
-  ///
+  /// - Parameter name: With a slash at its end only a directory is moved (rename(2), ENOTDIR). For a
+  ///   process whose lease may have been taken over: a value that was published meanwhile is a file,
+  ///   and stays.
   /// - Returns: Its new path, relative to the container.
   @discardableResult
-  package static func takeDirectory(
-    _ name: String, at source: Int32, root: ContainerRoot
+  package static func take(
+    _ name: FileName, at source: Int32, root: ContainerRoot
   ) throws(Errno) -> String {
-    try put(name, root) { place, new throws(Errno) in
-      try rename(name + "/", at: source, to: new, at: place)
+    let shown = name.text.hasSuffix("/") ? String(name.text.dropLast()) : name.text
+    return try put(shown, root) { place, new throws(Errno) in
+      try rename(name, at: source, to: new, at: place)
     }
   }
 

@@ -193,7 +193,7 @@ package final class Lease: Sendable {
     } catch {
       if error == .notDirectory || error == .isDirectory {
         // We must not delete a planted directory.
-        try site.home.setAsideDirectory(name, at: try site.directory())
+        try site.home.setAside(FileName(name + "/"), at: try site.directory())
         return true
       }
       guard error == .noSuchFile else { throw error }

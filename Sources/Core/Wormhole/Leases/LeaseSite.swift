@@ -184,11 +184,8 @@ package protocol LeaseHome: Sendable {
   /// As `ContainerAccess.makeDirectoryIfMissing`.
   func makeDirectoryIfMissing(_ path: String, at directory: Int32, staging: String?) throws(Errno)
 
-  /// Moves a foreign entry of a lease aside, in one step.
+  /// Moves a foreign entry aside, in one step; see `Quarantine.take`.
   func setAside(_ name: FileName, at source: Int32) throws(Errno)
-
-  /// Moves a directory aside, in one step, but never a file.
-  func setAsideDirectory(_ name: String, at source: Int32) throws(Errno)
 
   /// Returns what an fsync of a directory inside puts on the disk, by the directory's device.
   func commitScope(on device: UInt64) throws(Errno) -> CommitScope
@@ -219,10 +216,6 @@ extension ContainerRoot: LeaseHome {
 
   package func setAside(_ name: FileName, at source: Int32) throws(Errno) {
     try Quarantine.take(name, at: source, root: self)
-  }
-
-  package func setAsideDirectory(_ name: String, at source: Int32) throws(Errno) {
-    try Quarantine.takeDirectory(name, at: source, root: self)
   }
 
   package func stamp(_ file: borrowing FileDescriptor) throws(Errno) -> Stamp {

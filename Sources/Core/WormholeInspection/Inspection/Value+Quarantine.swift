@@ -62,7 +62,7 @@ extension Value {
     guard kind != .directory else {
       guard
         let aside = try ifPresent(
-          Quarantine.takeDirectory(name, at: source, root: container.root))
+          Quarantine.take(FileName(name + "/"), at: source, root: container.root))
       else { return nil }
       if hasKept { _ = try lease.putBackKept(as: name) }
       return aside

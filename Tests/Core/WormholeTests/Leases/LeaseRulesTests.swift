@@ -218,7 +218,7 @@ struct LeaseRulesTests {
   func quarantine() throws {
     let site = try scene.site()
     let error = #expect(throws: Errno.self) {
-      try site.home.setAsideDirectory("value.plist", at: try site.directory())
+      try site.home.setAside(FileName("value.plist/"), at: try site.directory())
     }
     #expect(error == .notDirectory)
     #expect(try value.read() == 0)

@@ -26,8 +26,9 @@ struct QuarantineTests {
       #expect(error?.code == .leaseLost)
       // The same for a process that had found a directory there.
       #expect(throws: Errno.notDirectory) {
-        try Quarantine.takeDirectory(
-          value.fileName, at: try lease.site.directory(), root: value.container.root)
+        try Quarantine.take(
+          FileName(value.fileName + "/"), at: try lease.site.directory(),
+          root: value.container.root)
       }
     }.run()
     #expect(try value.read() == 2)

@@ -378,7 +378,8 @@ final class DirectoryMailbox: Mailbox {
       case .bytes(let bytes, _):
         // The reason does not matter: its sender wrote no property list, and it can be looked at there.
         guard let value = try? PropertyListValue(bytes: bytes) else {
-          return try Quarantine.take(FileName(text), at: directory, root: place.root)
+          try Quarantine.take(FileName(text), at: directory, root: place.root)
+          return
         }
         // Before the unlink, because no thread needs to wait for it: if this process dies in
         // between, the mailbox dies with it, and so does the receiver of the entry.

@@ -346,10 +346,6 @@ private struct ItemHome: LeaseHome {
       name, at: source, to: ItemSite.trashPrefix + Nonce.next(), at: site.descriptor.rawValue)
   }
 
-  func setAsideDirectory(_ name: String, at source: Int32) throws(Errno) {
-    try setAside(FileName(name + "/"), at: source)
-  }
-
   func stamp(_ file: borrowing FileDescriptor) throws(Errno) -> Stamp {
     Stamp(try file.status())
   }
