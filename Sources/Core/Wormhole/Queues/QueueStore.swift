@@ -191,13 +191,7 @@ package struct Settlement {
   let hasNotes: Bool
 }
 
-/// A process that has begun to consume.
-package struct QueueMembership: Sendable {
-  let source: any ConsumerSource
-  /// Nil if there was no room for it.
-  let registration: PresenceRegistration?
-
-  package init(_ source: any ConsumerSource, _ registration: PresenceRegistration?) {
-    (self.source, self.registration) = (source, registration)
-  }
-}
+/// A process that has begun to consume; its registration is nil if there was no room for it.
+package typealias QueueMembership = (
+  source: any ConsumerSource, registration: PresenceRegistration?
+)

@@ -28,7 +28,7 @@ extension EtcdQueue: QueueStore {
       return try entry.step().then { registration in
         do {
           try place.begin(until: deadline)
-          return .done(QueueMembership(consumer, registration))
+          return .done((consumer, registration))
         } catch {
           place.endLater(registration)
           throw error

@@ -48,7 +48,7 @@ struct DirectoryQueue: QueueStore {
       // Stopped between the two steps, this may have replaced its own successor, which then begins
       // again. A process without a right to the role must begin again, too.
       try role.gate?.confirm(until: deadline)
-      return QueueMembership(source, role.registration)
+      return (source, role.registration)
     } catch {
       role.registration?.close()
       throw error
