@@ -241,9 +241,9 @@ open class MMWormhole: NSObject, MMWormholeTransitingDelegate {
     let posted = try storage.notification(identifier).observe(on: .main) { _ in
       owner.wormhole?.hearPosted(identifier)
     }
-    let both = ObservationToken(stored, delivery: posted)
+    let both = ObservationToken(watch: stored, delivery: posted)
     guard let archived = try storage.observeArchive(identifier) else { return both }
-    return ObservationToken(both, delivery: archived)
+    return ObservationToken(watch: both, delivery: archived)
   }
 
   private func observeAgain() {

@@ -45,7 +45,8 @@ extension Presence {
     delivery.open(known: known, signalled: known == nil)
     // The event of a process that ended between the watch and the look may have come already.
     sight.lookAgain()
-    return ObservationToken(ObservationToken(watch: watch, delivery: delivery), delivery: sight)
+    let observation = ObservationToken(watch: watch, delivery: delivery)
+    return ObservationToken(watch: observation, delivery: sight)
   }
 
   /// Returns the present members, for an observer that hears only of later changes.

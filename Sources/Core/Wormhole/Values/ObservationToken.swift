@@ -10,20 +10,15 @@ public import WormholeSystem
 /// }
 /// token.cancel()
 /// ```
-public final class ObservationToken: Sendable, Cancelling {
-  /// Nil for an observation inside this process.
+public final class ObservationToken: Sendable, Watching {
   private let watch: (any Watching)?
-  private let deliveries: [any Cancelling]
+  private let delivery: any Cancelling
 
+  /// - Parameter watch: What ends with it: perhaps another observation, which triggers this one; nil for
+  ///   an observation inside this process.
   package init(watch: (any Watching)? = nil, delivery: any Cancelling) {
     self.watch = watch
-    deliveries = [delivery]
-  }
-
-  /// Creates an observation that another observation triggers; both end together.
-  package init(_ beginning: ObservationToken, delivery: any Cancelling) {
-    watch = beginning.watch
-    deliveries = [beginning, delivery]
+    self.delivery = delivery
   }
 
   deinit { cancel() }
@@ -37,7 +32,7 @@ public final class ObservationToken: Sendable, Cancelling {
   /// A call that another thread has begun or is about to begin still runs; no further call follows.
   /// To exclude even that call, cancel on the handler's own serial queue.
   public func cancel() {
-    for delivery in deliveries { delivery.cancel() }
+    delivery.cancel()
     watch?.cancel()
   }
 }

@@ -31,7 +31,7 @@ extension GroupDefaults {
     ) { changes in
       for change in changes where !mark.isCancelled { handler(change) }
     }
-    return ObservationToken(observation, delivery: mark)
+    return ObservationToken(watch: observation, delivery: mark)
   }
 
   /// Calls a handler for the changes of each look together, also for none; see `observe`.

@@ -57,7 +57,7 @@ final class ReachabilityWatch: Cancelling {
     }
     watches.add(watch)
     delivery.open()
-    return ObservationToken(events, delivery: watch)
+    return ObservationToken(watch: events, delivery: watch)
   }
 
   // MARK: Possible changes
