@@ -109,13 +109,6 @@ package final class CallEndpoint: Sendable {
 
   // MARK: Asking
 
-  /// Returns the other end of calls at an address, without watching for its death.
-  ///
-  /// - Returns: nil if the text cannot be an address.
-  package func outlet(to address: String) -> MailboxOutlet? {
-    MailboxOutlet(in: container, to: address)
-  }
-
   /// Returns the other end of calls at an address. When it ends, calls to it end as `died`, and
   /// incoming calls from it are over.
   ///

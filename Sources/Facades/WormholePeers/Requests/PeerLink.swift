@@ -168,7 +168,7 @@ final class PeerLink: Sendable {
 
   /// - Returns: the process that is gone, and why.
   private func update(_ found: PresenceMember?) -> (Target, String)? {
-    let outlet = found?.mailbox.flatMap(calls.outlet)
+    let outlet = found?.mailbox.flatMap { MailboxOutlet(in: container, to: $0) }
     let (old, observation) = state.withLock { state -> (Target?, ObservationToken?) in
       let old = state.target
       guard let found, let outlet else {
