@@ -51,15 +51,9 @@ extension Lease {
   package func dismantle(hasNote: Bool) throws(Errno) -> Bool {
     precondition(site.layout.isPassing, "the lease of a value stays")
     let directory = try site.directory()
-    do throws(Errno) {
-      // If it is a successor's by now, and still empty, the successor finds that it was removed.
-      try removeDirectory(site.layout.held, at: directory)
-      if hasNote { try removeFile(site.layout.taken, at: directory) }
-      return true
-    } catch {
-      guard [.noSuchFile, .directoryNotEmpty, .alreadyExists].contains(error) else { throw error }
-      return false
-    }
+    // If it is a successor's by now, and still empty, the successor finds that it was removed.
+    guard try removeIfEmpty(site.layout.held, at: directory) else { return false }
+    return hasNote ? try removeIfPresent(site.layout.taken, at: directory) : true
   }
 
   /// Finishes the work that the holders before this one have left.

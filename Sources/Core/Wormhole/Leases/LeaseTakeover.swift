@@ -96,8 +96,7 @@ extension LeaseSite {
       case .isDirectory:
         // At once: its process may have it locked, and be stopped, and would keep it.
         if layout.isPassing, entry.name.text == Self.spare,
-          try tolerating(
-            [.directoryNotEmpty, .alreadyExists], removeDirectory(Self.spare, at: directory)) != nil
+          try removeIfEmpty(Self.spare, at: directory)
         {
           return
         }

@@ -44,9 +44,7 @@ package struct ContainerRemoval {
     let left = try SharedContainer.entries(".", at: directory) ?? []
     if left.isEmpty, isOwnDirectory {
       // Another program may have created something in it meanwhile; then it stays.
-      _ = try tolerating(
-        [.directoryNotEmpty, .alreadyExists, .noSuchFile],
-        WormholeSystem.removeDirectory(container.root.path))
+      try removeIfEmpty(container.root.path, at: Directory.current)
     }
     return left.map(\.name.text).sorted()
   }

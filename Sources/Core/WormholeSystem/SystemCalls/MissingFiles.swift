@@ -51,6 +51,16 @@ package func removeIfPresent(_ path: some PathText, at directory: Int32) throws(
   try ifPresent(removeFile(path, at: directory)) != nil
 }
 
+/// Removes a directory, unless it is missing or has entries.
+///
+/// - Returns: Whether this call has removed it.
+@discardableResult
+package func removeIfEmpty(_ path: some PathText, at directory: Int32) throws(Errno) -> Bool {
+  // POSIX allows the last two errors for a directory with an entry.
+  try tolerating(
+    [.noSuchFile, .directoryNotEmpty, .alreadyExists], removeDirectory(path, at: directory)) != nil
+}
+
 extension FileDescriptor {
   /// Reads a whole regular file below a directory.
   ///

@@ -15,18 +15,14 @@ extension ItemSite {
   /// Removes it if no lease can be made any more: each step succeeds only if the site is empty, and
   /// a process that is about to use the site begins again.
   func removeBare() throws {
-    _ = try tolerating(
-      Self.removalRaces, removeDirectory(LeaseLayout.passing.held, at: descriptor))
-    _ = try removeEmpty()
+    try removeIfEmpty(LeaseLayout.passing.held, at: descriptor)
+    try removeEmpty()
   }
 
-  /// Another process has removed the directory, or put an entry in it.
-  private static let removalRaces: [Errno] = [.noSuchFile, .directoryNotEmpty, .alreadyExists]
-
   // Seen from the site itself, which may have been moved with its parent directory.
+  @discardableResult
   private func removeEmpty() throws(Errno) -> Bool {
-    let site = "../" + Self.name(of: location)
-    return try tolerating(Self.removalRaces, removeDirectory(site, at: descriptor)) != nil
+    try removeIfEmpty("../" + Self.name(of: location), at: descriptor)
   }
 
   /// Removes it for the holder of the lease, which then ends, unless another process uses it.

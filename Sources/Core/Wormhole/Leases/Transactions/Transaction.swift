@@ -95,8 +95,7 @@ package struct Transaction: Sendable {
   /// Removes what is left of a committed transaction, all of whose parts are published.
   func conclude(at container: Int32) throws(Errno) {
     try removeIfPresent(committed, at: container)
-    _ = try tolerating(
-      [.noSuchFile, .directoryNotEmpty, .alreadyExists], removeDirectory(path, at: container))
+    try removeIfEmpty(path, at: container)
   }
 
   /// Removes the directory of a transaction that has no part left to publish.

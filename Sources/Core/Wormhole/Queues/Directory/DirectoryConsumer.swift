@@ -116,9 +116,7 @@ struct DirectoryConsumer: ConsumerSource {
     }
     // A program removed it: an empty directory makes way for a complete one.
     // Another process may be doing the same, or have done it.
-    _ = try tolerating(
-      [.noSuchFile, .directoryNotEmpty, .alreadyExists],
-      place.removeEmpty(QueueDirectory.taken))
+    try place.removeIfEmpty(QueueDirectory.taken)
     return false
   }
 
@@ -159,7 +157,7 @@ struct DirectoryConsumer: ConsumerSource {
       // If something is in it, that ends with the entries.
       _ = try tolerating(
         [.directoryNotEmpty, .alreadyExists],
-        place.removeEmpty(QueueDirectory.takenPath(directory)))
+        removeDirectory(QueueDirectory.takenPath(directory), at: place.descriptor.rawValue))
     }
   }
 

@@ -92,7 +92,7 @@ struct DirectoryTaken: TakenStore {
     guard QueueDirectory.isTakenOver(consumer), OtherConsumers.declaration(consumer) == nil
     else { return }
     // It has other entries, or another consumer has it by now.
-    try? place.removeEmpty(ownPath)
+    _ = try? place.removeIfEmpty(ownPath)
   }
 
   // The batch first: the record of settled entries means nothing without it. A batch of one that is

@@ -109,12 +109,7 @@ extension QueueDirectory {
     for _ in 0..<renameRaceLimit {
       guard let entries = try list(path) else { return }
       for entry in entries { try discard(path + "/" + entry.name.text) }
-      do throws(Errno) {
-        return try removeEmpty(path)
-      } catch {
-        if error == .noSuchFile { return }
-        guard error == .directoryNotEmpty else { throw error }
-      }
+      if try removeIfEmpty(path) { return }
     }
     throw .deviceBusy
   }

@@ -85,8 +85,7 @@ extension QueueDirectory {
         return try call()
       } catch {
         guard error.isLackOfRoom else { throw error }
-        _ = try tolerating(
-          [.noSuchFile, .directoryNotEmpty, .alreadyExists], removeEmpty(part))
+        try removeIfEmpty(part)
       }
     }
     try call()
@@ -120,7 +119,7 @@ extension QueueDirectory {
     }
     guard directory.name == nil else { return }
     // After the sweep it may no longer be needed.
-    _ = try tolerating([.directoryNotEmpty, .alreadyExists, .noSuchFile], removeEmpty(path))
+    try removeIfEmpty(path)
   }
 
   private func sweep(
@@ -176,23 +175,17 @@ extension Queue {
     guard let place = try open(), try place.isEmpty() else {
       return false
     }
-    do throws(Errno) {
-      for part in directory.root.parts[.queue] {
-        // The consumer's own directory is in `taken`.
-        guard let name = part.name, part.parts != nil, part.role != .lease,
-          name != QueueDirectory.taken
-        else { continue }
-        let path = consumer.takenPath + "/../../" + name
-        // It may never have been created.
-        guard try ifPresent(place.removeEmpty(path)) == nil else { continue }
-        guard try place.exists(consumer.takenPath) else { return false }
-      }
-      try place.removeEmpty(consumer.takenPath)
-      try place.removeEmpty(QueueDirectory.taken)
-      return true
-    } catch {
-      guard [.noSuchFile, .directoryNotEmpty, .alreadyExists].contains(error) else { throw error }
-      return false
+    for part in directory.root.parts[.queue] {
+      // The consumer's own directory is in `taken`.
+      guard let name = part.name, part.parts != nil, part.role != .lease,
+        name != QueueDirectory.taken
+      else { continue }
+      let path = consumer.takenPath + "/../../" + name
+      if try place.removeIfEmpty(path) { continue }
+      // It may never have been created.
+      guard try !place.exists(path), try place.exists(consumer.takenPath) else { return false }
     }
+    return try place.removeIfEmpty(consumer.takenPath)
+      && place.removeIfEmpty(QueueDirectory.taken)
   }
 }

@@ -140,7 +140,7 @@ extension QueueDirectory {
 
   private func removeMarksIfEmpty(_ sender: String, _ key: String) {
     // It contains others, or it is gone.
-    try? removeEmpty(Self.marksPath(sender, key))
+    _ = try? removeIfEmpty(Self.marksPath(sender, key))
   }
 
   /// Returns the entries with a key that give way once an entry is stored: the older ones, and the

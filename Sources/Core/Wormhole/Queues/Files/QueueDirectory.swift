@@ -119,7 +119,7 @@ package final class QueueDirectory: Sendable {
   func discardStaged(_ path: String) {
     for path in [path + "/" + Self.free, path] {
       // Swept already, or swept by the next consumer.
-      try? removeEmpty(path)
+      _ = try? removeIfEmpty(path)
     }
   }
 
@@ -381,8 +381,10 @@ extension QueueDirectory {
     try removeIfPresent(path, at: descriptor.rawValue)
   }
 
-  package func removeEmpty(_ path: String) throws(Errno) {
-    try removeDirectory(path, at: descriptor.rawValue)
+  /// - Returns: whether it existed and was empty.
+  @discardableResult
+  package func removeIfEmpty(_ path: String) throws(Errno) -> Bool {
+    try WormholeSystem.removeIfEmpty(path, at: descriptor.rawValue)
   }
 
   /// Synchronizes the names in a part of the queue to the disk.

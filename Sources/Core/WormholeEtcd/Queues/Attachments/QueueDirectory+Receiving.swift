@@ -70,7 +70,7 @@ extension QueueDirectory {
     for entry in try list(path) ?? [] {
       try removeAttachmentDirectory(path + "/" + entry.name.text)
     }
-    _ = try ifPresent(removeEmpty(path))
+    _ = try ifPresent(removeDirectory(path, at: descriptor.rawValue))
   }
 }
 
