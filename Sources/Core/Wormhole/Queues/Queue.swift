@@ -328,11 +328,8 @@ extension Queue {
 
   /// Removes expired records of all senders.
   ///
-  /// - Parameter later: For tests: the time by which the clock is ahead.
   /// - Returns: the removed paths.
-  package func expire(nanosecondsLater later: UInt64 = 0) throws -> [String] {
-    try store.expire(later: later)
-  }
+  package func expire() throws -> [String] { try store.expire() }
 
   /// Removes leftovers of dead senders and consumers, without disturbing live ones.
   package func sweep() throws { try store.sweep() }

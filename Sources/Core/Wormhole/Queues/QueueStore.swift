@@ -76,13 +76,7 @@ package protocol QueueStore: Sendable {
 
   func hasEntries() throws -> Bool
 
-  /// Removes expired records of all senders.
-  ///
-  /// - Parameter later: for tests: the time in nanoseconds by which the clock is ahead.
-  /// - Returns: the removed paths.
-  func expire(later: UInt64) throws -> [String]
-
-  /// Removes leftovers of dead senders and consumers.
+  func expire() throws -> [String]
   func sweep() throws
 }
 

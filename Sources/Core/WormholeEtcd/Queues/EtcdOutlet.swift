@@ -229,6 +229,6 @@ final class EtcdOutlet: QueueOutlet {
 
   func expire() throws {
     let mayExpire = state.withLock { exchange(&$0.mayExpire, with: true) }
-    if mayExpire { _ = try store.expire(of: sender, later: 0, limit: 64) }
+    if mayExpire { _ = try store.expire(of: sender, limit: 64) }
   }
 }

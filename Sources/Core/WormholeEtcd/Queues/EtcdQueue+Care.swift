@@ -88,9 +88,7 @@ extension EtcdQueue: QueueStore {
 
   // MARK: Care
 
-  func expire(later: UInt64) throws -> [String] {
-    try expire(of: nil, later: later, limit: .max)
-  }
+  func expire() throws -> [String] { try expire(of: nil, limit: .max) }
 
   /// How long records without a request for them are kept, in nanoseconds: a day.
   private static let keeping: UInt64 = 86_400 * 1_000_000_000
@@ -102,9 +100,9 @@ extension EtcdQueue: QueueStore {
   ///   - sender: the sender; nil for all senders.
   ///   - limit: how many are removed at most.
   /// - Returns: the removed keys, for people.
-  func expire(of sender: String?, later: UInt64, limit: Int) throws -> [String] {
+  func expire(of sender: String?, limit: Int) throws -> [String] {
     let call = call()
-    let now = queue.clock() + later
+    let now = queue.clock()
     let part = sender.map { $0 + "/" } ?? ""
     let found = try client.read(
       [.init(range(.outcomes, part)), .init(range(.receipts, part))], until: call.container.soon

@@ -117,9 +117,9 @@ struct DirectoryQueue: QueueStore {
     try place.discard(QueueDirectory.outcomePath(id))
   }
 
-  func expire(later: UInt64) throws -> [String] {
+  func expire() throws -> [String] {
     guard let place = try queue.open() else { return [] }
-    return try place.expire(now: queue.clock() + later).map { path + "/" + $0 }
+    return try place.expire(now: queue.clock()).map { path + "/" + $0 }
   }
 
   func sweep() throws { try queue.open()?.sweep() }

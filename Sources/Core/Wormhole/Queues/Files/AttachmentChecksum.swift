@@ -7,26 +7,20 @@ package enum AttachmentChecksum {
   private static let piece = 256 << 10
 
   /// Reads a file from its current position to its end.
-  ///
-  /// - Parameter check: called between pieces; what it throws ends the reading.
-  package static func value(
-    of file: borrowing FileDescriptor, check: () throws -> Void = {}
-  ) throws -> UInt64 {
+  package static func value(of file: borrowing FileDescriptor) throws -> UInt64 {
     var hash = XXH64()
-    _ = try read(file, into: &hash, atMost: .max, check)
+    _ = try read(file, into: &hash, atMost: .max)
     return hash.value
   }
 
   /// - Returns: the number of bytes read; fewer only at the end of the file.
   fileprivate static func read(
-    _ file: borrowing FileDescriptor, into hash: inout XXH64, atMost limit: Int64,
-    _ check: () throws -> Void
+    _ file: borrowing FileDescriptor, into hash: inout XXH64, atMost limit: Int64
   ) throws -> Int64 {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: piece, alignment: 64)
     defer { buffer.deallocate() }
     var done: Int64 = 0
     while done < limit {
-      try check()
       let room = Int(min(Int64(piece), limit - done))
       let count = try file.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]))
       if count == 0 { break }
@@ -87,7 +81,7 @@ final class OverlappedChecksum: Sendable {
       guard available >= 0 else { throw CancellationError() }
       if offset < available {
         let count = try AttachmentChecksum.read(
-          file.descriptor, into: &hash, atMost: available - offset, {})
+          file.descriptor, into: &hash, atMost: available - offset)
         offset += count
         // It has become shorter, so the copy differs from the file.
         guard count > 0 else { throw Errno.inputOutput }
