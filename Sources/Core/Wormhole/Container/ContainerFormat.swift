@@ -53,27 +53,17 @@ package enum ContainerFormat {
     guard let version = content["formatVersion"]?.int64Value else {
       throw unreadable(path, "it has no formatVersion")
     }
-    guard version >= majorVersion else { throw older(version, path) }
     guard version == majorVersion else {
+      let isNewer = version > majorVersion
+      let container = path.dropLast(fileName.count + 1)
       throw AppGroupError(
-        .formatTooNew, "open the container", path: path,
+        isNewer ? .formatTooNew : .formatTooOld, "open the container", path: path,
         reason: "its format version is \(version), and this program knows \(majorVersion)",
-        remedy: "use a newer version of this program")
+        remedy: isNewer
+          ? "use a newer version of this program"
+          : "end its programs and move '\(container)' aside: a new container is made then")
     }
     return true
-  }
-
-  /// In version 1 the package's own names lay among its users' names, so the owner of
-  /// `values/@defaults` is unknown. Such a container is refused, because converting it would be a
-  /// guess.
-  private static func older(_ version: Int64, _ path: String) -> AppGroupError {
-    let container = String(path.dropLast(fileName.count + 1))
-    return AppGroupError(
-      .formatTooOld, "open the container", path: path,
-      reason: "its format version is \(version), of before the first release, and this program "
-        + "knows \(majorVersion)",
-      remedy: "end its programs and move '\(container)' aside: a new container is made then, and "
-        + "each message of the old one is a property list, values/NAME/value.plist")
   }
 
   private static func read(_ handle: ContainerRoot.Handle, path: String) throws -> [UInt8]? {
