@@ -26,7 +26,6 @@ package final class IncomingCall: Sendable {
 
   private let state = Mutex(State())
   private weak let mailbox: (any Mailbox)?
-  /// Called when it is released.
   private let released: @Sendable (CallKey) -> Void
 
   init(

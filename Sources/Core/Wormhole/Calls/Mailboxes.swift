@@ -9,11 +9,7 @@ package protocol MailboxStore: Sendable {
     _ address: String, deliver: @escaping @Sendable (PropertyListValue) -> Void
   ) throws -> any Mailbox
 
-  /// Returns a writer into a mailbox; see `MailboxOutlet`.
-  ///
-  /// - Parameters:
-  ///   - entries: How many entries may wait before a post is refused.
-  ///   - bytes: How many bytes they may have together.
+  /// Returns a writer into a mailbox; parameters as `MailboxOutlet`.
   func outlet(to address: String, entries: Int, bytes: Int) -> any MailboxWriter
 
   /// Calls a closure once when the owner of a mailbox has ended; see `observeEnd(ofMailbox:)`.

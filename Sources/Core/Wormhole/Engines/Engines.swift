@@ -5,12 +5,8 @@ package protocol EngineLocation: Sendable, CustomStringConvertible {
   /// Returns the place of a name within this one.
   func appending(_ component: String) -> Self
 
-  /// Opens the container there.
-  ///
-  /// - Parameters:
-  ///   - creates: Whether it is created if it is missing.
-  ///   - limit: The end of this call, and of those through the engine.
-  /// - Returns: The container's engine; nil if there is none.
+  /// Opens the container there, or creates it; nil if there is none. `limit` also ends the calls
+  /// through the engine.
   func open(creates: Bool, _ limit: CallLimit) throws -> (any ContainerEngine)?
 }
 

@@ -9,7 +9,6 @@ import WormholeSystem
 /// move it, and delivers nothing more.
 package struct LogCursor: Sendable {
   package struct Position: Sendable, Equatable {
-    /// The log of the position.
     var log: String
     /// The first message that is not read.
     package var next: Int

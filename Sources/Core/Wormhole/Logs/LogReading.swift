@@ -6,7 +6,6 @@ import WormholeSystem
 struct LogReading: Sendable {
   /// The position to be stored.
   private var position = LogCursor.Position(log: "", next: 1)
-  /// The stored position.
   private var saved: LogCursor.Position?
   /// Whether this reader has delivered the next message, and not only a process before.
   private var isHeld = false

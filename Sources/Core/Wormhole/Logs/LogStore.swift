@@ -15,7 +15,6 @@ package protocol LogStore: Sendable {
   /// - Returns: nil if there is no log.
   func open() throws -> (any LogPlace)?
 
-  /// Whether there is a log.
   func exists() throws -> Bool
 
   /// Returns the change that appends a message, in its step after the last.
@@ -45,8 +44,6 @@ package protocol LogPlace {
 
   func read(_ number: Int) throws -> LogContent
 
-  /// Removes messages that were taken away.
-  ///
   /// - Returns: the messages that existed.
   func remove(_ numbers: [Int]) throws -> [Int]
 }

@@ -13,7 +13,6 @@ package struct TokenPipe: Sendable {
     ends = try reporting("make a pipe for notifications", path: "") { try makePipe().takeBoth() }
   }
 
-  /// The descriptor for the program.
   package var readEnd: Int32 { ends.read.descriptor.rawValue }
 
   /// The handler of a registration. It waits while the pipe is full; posts in the meantime are one.
@@ -39,7 +38,6 @@ package struct NotificationSignal: Sendable {
     self.number = number
   }
 
-  /// The handler of a registration.
   package var handler: @Sendable (Int32) -> Void {
     { [number] _ in
       Diagnostics.reporting(otherwise: ()) {

@@ -22,9 +22,7 @@ package protocol PresenceStore: Sendable {
   /// - Returns: `gone` or `neverSeen`.
   func last(after look: PresenceLook) throws -> PresenceStatus
 
-  /// Enters, without the exclusive role; the registration is not watched yet.
-  ///
-  /// - Parameter tidies: Whether to remove the leftovers of dead processes first.
+  /// Enters, without the exclusive role; the registration is not watched yet. See `Presence.enter`.
   func enter(_ record: PresenceRecord, tidies: Bool) throws -> any PresenceHold
 
   /// Returns the wait for the exclusive role. Only one thread at a time takes a step.

@@ -30,7 +30,6 @@ package struct PublishedContent: Sendable {
     count + min(BinaryPropertyListAnnotation.maximumGrowth, Int.max - count)
   }
 
-  /// The bytes of the file.
   package var bytes: [UInt8] { document.prefix(unchanged) + end }
 
   /// Writes the bytes, in one system call.

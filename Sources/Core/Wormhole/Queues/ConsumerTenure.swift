@@ -27,7 +27,6 @@ package struct ConsumerTerms: Sendable {
 final class ConsumerTenure: Sendable {
   let place: any ConsumerPlace
   private let deliveries: DeliveryTerms
-  /// Nil if there was no room for it.
   private let registration: PresenceRegistration?
   /// Taken only by one caller of `next` at a time, for as long as its look lasts.
   private let steps: Mutex<ConsumerSteps>
@@ -100,7 +99,6 @@ final class ConsumerTenure: Sendable {
 
   func takesNoMore() { deliveries.isFinal.store(true, ordering: .relaxed) }
 
-  /// - Returns: the description of the loss.
   func noteLoss(until deadline: ContinuousClock.Instant?) throws -> AppGroupError {
     let remedy = terms.joinsAgain ? "it joins again by itself" : "consume again"
     do {
@@ -274,7 +272,6 @@ package final class DeliveryTerms: Sendable {
   /// The queue, and its directory on this machine.
   let directory: OpenQueue
   let consumer: ConsumerTerms
-  /// Wakes the consumer.
   let wake: WakeLatch
   /// Whether the consumer takes no more.
   let isFinal = Atomic(false)

@@ -32,20 +32,11 @@ package protocol QueueStore: Sendable {
   /// Returns the entries that ended without being processed, in the order of sending.
   func outcomes(of sender: String) throws -> [QueueOutcome]
 
-  /// Returns the waiting and taken entries, in no order.
-  ///
-  /// - Parameters:
-  ///   - sender: their sender; nil for all senders.
-  ///   - limit: How many waiting entries are enough, from the first to be delivered.
+  /// As `Queue.outstanding`, in no order; of a sender, or of all.
   func unfinished(of sender: String?, limit: Int) throws -> [QueueReceipt]
 
-  /// Returns the batches that consumers had taken that have ended, in no order.
   func abandoned() throws -> Set<EntryFile>
 
-  /// Cancels the waiting entries.
-  ///
-  /// - Parameter deadline: How long to wait for other processes that cancel.
-  /// - Returns: The number of entries that this call has cancelled.
   func cancelAll(until deadline: ContinuousClock.Instant?) throws -> Int
 
   func forget(_ id: QueueEntryID) throws
@@ -170,7 +161,6 @@ package protocol TakenStore: Sendable {
   func marked(_ index: Int) throws -> String?
 }
 
-/// The end of an entry.
 package struct Settlement {
   package let id: QueueEntryID
   package let entry: Batch.Entry

@@ -307,7 +307,6 @@ package struct Submission: Sendable {
   let role: RoleProof?
   let settle: @Sendable (Result<QueueEntryID, any Error>) -> Void
 
-  /// Its place in the queue.
   package struct Place: Hashable {
     package let priority: EntryPriority
     /// Nanoseconds; nil for none.

@@ -105,6 +105,5 @@ package enum ForeignFile {
     return ObservationToken(watch: watch, delivery: delivery)
   }
 
-  /// The action of the errors.
   package static let action = "read the file"
 }

@@ -28,7 +28,6 @@ import WormholeSystem
 package struct MailboxDirectory: Sendable {
   let root: ContainerRoot
   let address: String
-  /// Relative to the container.
   let relativePath: String
 
   init(root: ContainerRoot, address: String) {

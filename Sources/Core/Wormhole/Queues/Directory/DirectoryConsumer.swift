@@ -4,7 +4,6 @@ import WormholeSystem
 /// A consumer's place in `taken/`, and how batches get there: first abandoned ones, then waiting
 /// ones.
 struct DirectoryConsumer: ConsumerSource {
-  /// A batch in `taken/`.
   private struct TakenFile {
     /// The name of the consumer's directory.
     let directory: String

@@ -97,7 +97,6 @@ struct OtherConsumers {
     return Array(taken)
   }
 
-  /// - Returns: nil if it is no longer present.
   private func owner(of directory: String) throws -> PresenceMember? {
     let owner = try Self.owner(of: directory, in: queue)
     return owner?.id == role ? nil : owner

@@ -140,7 +140,6 @@ package struct DeliveryLog: Sendable {
   private var first = 0
   /// The same of the others.
   private var others: [Int: Int] = [:]
-  /// Whether there is a file.
   package var isWritten: Bool
   private var pauses: [Int: (pause: Int64, due: Int64)] = [:]
 
