@@ -71,8 +71,17 @@ package struct EncodedName: Hashable, Sendable {
   /// Returns the text that `key` encoded; nil if it did not encode any.
   package static func identifier(ofKey name: some Collection<UInt8>) -> String? {
     if name.elementsEqual("%".utf8) { return "" }
+    // Only the canonical form of a name counts, because two names would otherwise mean one
+    // identifier.
+    guard let identifier = unescaped(name), key(identifier).elementsEqual(name) else { return nil }
+    return identifier
+  }
+
+  /// Returns a text with a byte for each "%" and its two hex digits; nil if they are not digits, or the
+  /// text is not UTF-8.
+  package static func unescaped(_ text: some Collection<UInt8>) -> String? {
     var bytes: [UInt8] = []
-    var rest = name[...]
+    var rest = text[...]
     while let byte = rest.popFirst() {
       guard byte == UInt8(ascii: "%") else {
         bytes.append(byte)
@@ -82,12 +91,7 @@ package struct EncodedName: Hashable, Sendable {
       else { return nil }
       bytes.append(high << 4 | low)
     }
-    // Only the canonical form of a name counts, because two names would otherwise mean one
-    // identifier.
-    guard let identifier = String(validating: bytes, as: UTF8.self),
-      key(identifier).elementsEqual(name)
-    else { return nil }
-    return identifier
+    return String(validating: bytes, as: UTF8.self)
   }
 
   // No other name contains this mark, because everywhere else two digits follow a "%".
@@ -99,7 +103,7 @@ package struct EncodedName: Hashable, Sendable {
   }
 
   private static func value(_ digit: UInt8) -> UInt8? {
-    hex.firstIndex(of: digit).map { UInt8($0) }
+    Character(UnicodeScalar(digit)).hexDigitValue.map { UInt8($0) }
   }
 
   private static func isPlain(_ byte: UInt8) -> Bool {

@@ -48,7 +48,7 @@ extension EtcdLocation {
     }
     var path = place.count > 1 ? place[1] : ""
     while path.hasSuffix("/") { path.removeLast() }
-    guard let prefix = Self.unescaped(path), !prefix.isEmpty else {
+    guard let prefix = EncodedName.unescaped(path.utf8), !prefix.isEmpty else {
       throw Invalid(reason: "it names no prefix after the hosts")
     }
     self.init(endpoints: endpoints, prefix: prefix)
@@ -64,12 +64,12 @@ extension EtcdLocation {
 
   private mutating func take(userInfo: Substring) throws(Invalid) {
     let fields = userInfo.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-    guard let user = Self.unescaped(fields[0]), !user.isEmpty else {
+    guard let user = EncodedName.unescaped(fields[0].utf8), !user.isEmpty else {
       throw Invalid(reason: "the user's name is empty")
     }
     self.user = user
     guard fields.count > 1 else { return }
-    guard let password = Self.unescaped(fields[1]) else {
+    guard let password = EncodedName.unescaped(fields[1].utf8) else {
       throw Invalid(reason: "the password has a % without two digits; % itself is written %25")
     }
     self.password = password.isEmpty ? nil : Secret(text: password)
@@ -77,7 +77,7 @@ extension EtcdLocation {
 
   private mutating func take(parameter: Substring) throws(Invalid) {
     let fields = parameter.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-    guard fields.count == 2, let value = Self.unescaped(fields[1]) else {
+    guard fields.count == 2, let value = EncodedName.unescaped(fields[1].utf8) else {
       throw Invalid(reason: "a parameter has no value, or a % without two digits")
     }
     func number(_ range: ClosedRange<Int64>) throws(Invalid) -> Int64 {
@@ -115,24 +115,6 @@ extension EtcdLocation {
     guard !rest.contains(where: { "[]".contains($0) }) else { return false }
     let parts = rest.split(separator: ":", omittingEmptySubsequences: false)
     return parts.count == 1 || parts.count == 2 && UInt16(parts[1]) ?? 0 > 0
-  }
-
-  private static func unescaped(_ text: Substring) -> String? {
-    var bytes: [UInt8] = []
-    var rest = text.utf8
-    while let byte = rest.popFirst() {
-      guard byte == UInt8(ascii: "%") else {
-        bytes.append(byte)
-        continue
-      }
-      // `UInt8` alone would accept a sign.
-      guard let digits = String(rest.prefix(2)), digits.utf8.count == 2,
-        digits.allSatisfy(\.isHexDigit), let escaped = UInt8(digits, radix: 16)
-      else { return nil }
-      bytes.append(escaped)
-      rest = rest.dropFirst(2)
-    }
-    return String(validating: bytes, as: UTF8.self)
   }
 
   /// Whether an address belongs to this machine.
