@@ -4,8 +4,8 @@ import WormholeSystem
 
 /// The mirror of a key for one of its observers. All observers of a key in this process share one watch,
 /// so a change comes once, however many there are.
-final class MirroredKey: Watching {
-  private let mirror: EtcdMirror
+final class MirroredKey: Cancelling {
+  let mirror: EtcdMirror
   private let number: Int
   private let key: [UInt8]
 
@@ -38,16 +38,6 @@ final class MirroredKey: Watching {
 
   func cancel() { mirror.remove(number) }
 
-  var detection: ChangeDetection { mirror.detection }
-
-  /// Why it has stopped following, as long as it has.
-  var failure: EtcdError? { mirror.failure }
-
   /// The key, nil if it does not exist, and the moment of that knowledge.
   var state: SeenState { mirror.state(of: key) }
-
-  /// Reads the key now, because the watch may be behind: costs a request.
-  func catchUp(until deadline: ContinuousClock.Instant) throws(EtcdError) {
-    try mirror.catchUp(until: deadline)
-  }
 }

@@ -26,21 +26,21 @@ struct EtcdBell: BellStore {
   }
 
   func listen(_ signal: @escaping @Sendable () -> Void) throws -> any BellWatching {
-    Followed(etcd: etcd, mirror: try MirroredKey(etcd, key, signal))
+    Followed(etcd: etcd, key: try MirroredKey(etcd, key, signal))
   }
 
   private struct Followed: BellWatching {
     let etcd: EtcdContainer
-    let mirror: MirroredKey
+    let key: MirroredKey
 
-    var detection: ChangeDetection { mirror.detection }
+    var detection: ChangeDetection { key.mirror.detection }
 
-    func cancel() { mirror.cancel() }
+    func cancel() { key.cancel() }
 
     func sound(ofNow: Bool) throws -> BellSound {
-      if ofNow { try mirror.catchUp(until: etcd.soon) }
-      if let failure = mirror.failure { throw failure }
-      return EtcdBell.sound(mirror.state.item)
+      if ofNow { try key.mirror.catchUp(until: etcd.soon) }
+      if let failure = key.mirror.failure { throw failure }
+      return EtcdBell.sound(key.state.item)
     }
   }
 }

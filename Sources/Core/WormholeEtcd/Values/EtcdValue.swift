@@ -78,7 +78,7 @@ final class EtcdValue: ValueStore {
   }
 
   func follow(_ signal: @escaping @Sendable () -> Void) throws -> any ValueFollowing {
-    FollowedKey(value: self, mirror: try MirroredKey(etcd, key, signal))
+    FollowedKey(value: self, key: try MirroredKey(etcd, key, signal))
   }
 
   // MARK: Changing
@@ -123,19 +123,19 @@ final class EtcdValue: ValueStore {
 
 private struct FollowedKey: ValueFollowing {
   let value: EtcdValue
-  let mirror: MirroredKey
+  let key: MirroredKey
 
-  var detection: ChangeDetection { mirror.detection }
+  var detection: ChangeDetection { key.mirror.detection }
 
-  func cancel() { mirror.cancel() }
+  func cancel() { key.cancel() }
 
   func snapshot() throws -> ValueSnapshot {
-    if let failure = mirror.failure { throw failure }
-    return value.snapshot(of: mirror.state)
+    if let failure = key.mirror.failure { throw failure }
+    return value.snapshot(of: key.state)
   }
 
   func promptSnapshot() -> ValueSnapshot? {
-    mirror.failure == nil ? value.snapshot(of: mirror.state) : nil
+    key.mirror.failure == nil ? value.snapshot(of: key.state) : nil
   }
 }
 
