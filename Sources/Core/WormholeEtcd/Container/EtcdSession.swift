@@ -203,20 +203,15 @@ package final class EtcdSession: Sendable {
 
   /// A process may have thousands of registrations.
   private static func call(_ handlers: [@Sendable () -> Void]) {
-    let rest = Shared(handlers)
+    let rest = Mutex(handlers)
     for _ in 0..<min(handlers.count, mostThreads) {
       Blocking.urgently {
-        while let handler = rest.value.withLock({ $0.popLast() }) { handler() }
+        while let handler = rest.withLock({ $0.popLast() }) { handler() }
       }
     }
   }
 
   private static let mostThreads = 16
-
-  private final class Shared: Sendable {
-    let value: Mutex<[@Sendable () -> Void]>
-    init(_ handlers: [@Sendable () -> Void]) { value = Mutex(handlers) }
-  }
 
   private func takeHandlers() -> [@Sendable () -> Void] {
     state.withLock { state in
