@@ -90,9 +90,12 @@ private final class TwoMachines {
   /// Starts the agent for what is registered on the phone's machine.
   func startAgent() throws {
     let said = directory.path + "/agent"
+    // The temporary files are those of the phones that it starts.
+    let variables =
+      "TMPDIR='\(directory.path)' XDG_STATE_HOME='\(state(of: .phone))' "
+      + "WORMHOLE_CONTAINER='\(container(of: phone))'"
     let agent = try phone.run(
-      "XDG_STATE_HOME='\(state(of: .phone))' WORMHOLE_CONTAINER='\(container(of: phone))' "
-        + "'\(BuiltProgram.path("wormhole"))' peer launch agent >'\(said)' 2>&1 & echo $!")
+      "\(variables) '\(BuiltProgram.path("wormhole"))' peer launch agent >'\(said)' 2>&1 & echo $!")
     try phone.run("until grep -q listening '\(said)'; do kill -0 \(agent) && sleep 0.05; done")
     self.agent = agent
   }
