@@ -21,27 +21,35 @@ let settingsForConformers: [SwiftSetting] =
 let rooms: [Target] = [
   // Functions that Glibc's module lacks: renameat2, openat2, …; libcurl's, found at run time (headers only).
   .systemLibrary(name: "WormholeShims", path: "Sources/Core/WormholeShims"),
-  // Calls the kernel, and turns -1 into an error; file trees, child processes, monitoring and waiting.
+  // Calls the kernel, and turns -1 into an error; removal of file trees, monitoring and waiting.
   room("Core/WormholeSystem", ["WormholeShims"]),
   // Property-list values, a bounded codec, and the guard that any foreign bytes pass first.
   room("Core/WormholePropertyLists", []),
-  // What a container is: values, channels, notifications, presences, queues, logs, calls.
+  // What a container is: values, channels, notifications, presences, queues, logs.
   room("Core/Wormhole", ["WormholePropertyLists", "WormholeSystem"]),
+  // What the rooms above share and a client of the core leaves out: calls between processes, copies of
+  // file trees, child processes.
+  room(
+    "Core/WormholeToolkit",
+    ["Wormhole", "WormholePropertyLists", "WormholeSystem", "WormholeShims"]),
   // The content of a container, and its faults; a whole container copied from one place to another.
-  room("Core/WormholeInspection", ["Wormhole", "WormholePropertyLists", "WormholeSystem"]),
+  room(
+    "Core/WormholeInspection",
+    ["WormholeToolkit", "Wormhole", "WormholePropertyLists", "WormholeSystem"]),
   // The engine for containers on etcd: its client, and what stands there behind each primitive.
   room(
     "Core/WormholeEtcd",
     [
-      "WormholeInspection", "Wormhole", "WormholePropertyLists", "WormholeSystem", "WormholeShims",
+      "WormholeInspection", "WormholeToolkit", "Wormhole", "WormholePropertyLists",
+      "WormholeSystem", "WormholeShims",
     ]),
 
-  // The core under its first name.
-  room("Facades/AppGroup", ["Wormhole", "WormholeInspection"]),
   // notify(3) and the Darwin center of Core Foundation (source-compatible), one center for a user.
   room("Facades/notify", ["Wormhole", "WormholeSystem", "WormholeShims"]),
   // Coordinated access to any file or directory, inside a container or not; presenters.
-  room("Facades/WormholeFiles", ["Wormhole", "WormholePropertyLists", "WormholeSystem"]),
+  room(
+    "Facades/WormholeFiles",
+    ["WormholeToolkit", "Wormhole", "WormholePropertyLists", "WormholeSystem"]),
   // NSFileCoordinator and its kin (source-compatible), for code that imports Foundation.
   room("Facades/NSFileCoordination", ["WormholeFiles", "Wormhole"], settingsForConformers),
   // UserDefaults(suiteName:) between processes: GroupDefaults (source-compatible, and throwing, async).
@@ -51,7 +59,10 @@ let rooms: [Target] = [
   // Named peers: requests, guaranteed messages, contexts, files; how a peer is started, and paired.
   room(
     "Facades/WormholePeers",
-    ["WormholeInspection", "Wormhole", "WormholePropertyLists", "WormholeSystem"]),
+    [
+      "WormholeInspection", "WormholeToolkit", "Wormhole", "WormholePropertyLists",
+      "WormholeSystem",
+    ]),
   // WCSession and what belongs to it (source-compatible): a phone and a watch over PeerSession.
   room(
     "Facades/WatchConnectivity",
@@ -65,18 +76,25 @@ let rooms: [Target] = [
   // For tests of code that uses WatchConnectivity: sessions, counterparts and processes of a test's own.
   room(
     "Facades/ConnectivityTesting",
-    ["WatchConnectivity", "WormholePeers", "Wormhole", "WormholePropertyLists", "WormholeSystem"]),
+    [
+      "WatchConnectivity", "WormholePeers", "WormholeToolkit", "Wormhole", "WormholePropertyLists",
+      "WormholeSystem",
+    ]),
 
   // What programs, tests and measurements share: terminals, histories, an etcd that can be disturbed, rows.
   room(
     "Workshop/WormholeWorkshop",
-    ["Wormhole", "WormholeEtcd", "WormholePropertyLists", "WormholeShims", "WormholeSystem"]),
+    [
+      "Wormhole", "WormholeEtcd", "WormholeToolkit", "WormholePropertyLists", "WormholeShims",
+      "WormholeSystem",
+    ]),
   // `wormhole`: the same for anyone with a shell.
   program(
     "Programs/WormholeCommand",
     [
       "WormholeFiles", "GroupDefaults", "WormholePeers", "WormholeEtcd", "WormholeInspection",
-      "WormholeWorkshop", "Wormhole", "WormholePropertyLists", "WormholeSystem",
+      "WormholeWorkshop", "WormholeToolkit", "Wormhole", "WormholePropertyLists",
+      "WormholeSystem",
     ], embeds: "ManualPages/OnDiskFormat.md"),
   // `cinematime`: a phone and a watch keep tickets in step.
   program(
@@ -84,21 +102,22 @@ let rooms: [Target] = [
     [
       "ConnectivityTesting", "WatchConnectivity", "WormholePeers", "WormholeWorkshop",
       "WormholeEtcd",
-      "WormholeInspection", "Wormhole", "WormholePropertyLists", "WormholeSystem",
+      "WormholeInspection", "WormholeToolkit", "Wormhole", "WormholePropertyLists",
+      "WormholeSystem",
     ], embeds: "../../../Fixtures/movies.json"),
   // Tries to break the promises with real processes, stopped and killed at random.
   program(
     "Workshop/WormholeTorture",
     [
-      "WormholePeers", "WormholeInspection", "WormholeWorkshop", "Wormhole", "WormholeEtcd",
-      "WormholePropertyLists", "WormholeSystem",
+      "WormholePeers", "WormholeInspection", "WormholeWorkshop", "WormholeToolkit", "Wormhole",
+      "WormholeEtcd", "WormholePropertyLists", "WormholeSystem",
     ]),
   // Measures every promise of speed.
   program(
     "Workshop/WormholeBenchmarks",
     [
       "WormholeFiles", "GroupDefaults", "WormholePeers", "WormholeInspection", "WormholeWorkshop",
-      "WormholeEtcd", "Wormhole", "WormholePropertyLists", "WormholeSystem",
+      "WormholeEtcd", "WormholeToolkit", "Wormhole", "WormholePropertyLists", "WormholeSystem",
     ]),
 ]
 
@@ -108,16 +127,17 @@ let testTools: [Target] = [
   .target(
     name: "WormholeTestSupport",
     dependencies: [
-      "WormholeFiles", "WormholeInspection", "Wormhole", "WormholeWorkshop", "WormholeEtcd",
-      "WormholeSystem",
+      "WormholeFiles", "WormholeInspection", "WormholeToolkit", "Wormhole", "WormholeWorkshop",
+      "WormholeEtcd", "WormholeSystem",
     ],
     path: "Tests/Support/WormholeTestSupport", swiftSettings: settings),
   .executableTarget(
     name: "WormholeParticipant",
     dependencies: [
       "WormholeFiles", "GroupDefaults", "Communicator", "WatchConnectivity", "WormholePeers",
-      "WormholeInspection", "WormholeEtcd", "Wormhole", "WormholePropertyLists", "WormholeSystem",
-      "WormholeTestSupport", "WormholeCinemaTutorial", "WormholeMainActorApp",
+      "WormholeInspection", "WormholeEtcd", "WormholeToolkit", "Wormhole",
+      "WormholePropertyLists", "WormholeSystem", "WormholeTestSupport", "WormholeCinemaTutorial",
+      "WormholeMainActorApp",
       "WormholeFoundationClients", "WormholeWatchClients", "WormholeCommunicatorClients",
       "WormholeDefaultsClients", "WormholeMessageClients", "WormholeNotifyClients",
     ],
@@ -146,10 +166,13 @@ let testTools: [Target] = [
 
 /// Each room's tests, in the group of the room, with a folder for each folder of its sources.
 let tests: [Target] = [
-  test("ArchitectureTests", []),
+  test("ArchitectureTests", ["WormholeToolkit"]),
   test("Core/WormholeSystemTests", core + ["WormholeShims"]),
   test("Core/WormholePropertyListsTests", ["WormholePropertyLists"]),
   test("Core/WormholeTests", core + ["WormholeEtcd", "WormholeParticipant"]),
+  test(
+    "Core/WormholeToolkitTests",
+    core + ["WormholeFiles", "WormholeEtcd", "WormholeParticipant", "WormholeShims"]),
   test("Core/WormholeInspectionTests", core + ["WormholeEtcd", "WormholeParticipant"]),
   test("Core/WormholeEtcdTests", core + ["WormholeEtcd", "WormholeParticipant", "WormholeShims"]),
   // What the core does on a disk that is full, hangs or is lost, and on kinds of file systems.
@@ -207,7 +230,7 @@ let tests: [Target] = [
     ]),
   test(
     "Workshop/WormholeBenchmarksTests",
-    ["WormholeBenchmarks", "WormholeWorkshop", "WormholeSystem"]
+    ["WormholeBenchmarks", "WormholeWorkshop", "WormholeToolkit", "WormholeSystem"]
   ),
   test(
     "Workshop/WormholeTortureTests",
@@ -215,7 +238,9 @@ let tests: [Target] = [
 ]
 
 var core: [Target.Dependency] {
-  ["Wormhole", "WormholeInspection", "WormholePropertyLists", "WormholeSystem"]
+  [
+    "Wormhole", "WormholeInspection", "WormholeToolkit", "WormholePropertyLists", "WormholeSystem",
+  ]
 }
 
 func room(
@@ -254,7 +279,8 @@ func name(_ path: String) -> String { path.split(separator: "/").last.map(String
 
 let libraries = rooms.map(\.name).filter {
   ![
-    "WormholeShims", "WormholeSystem", "WormholeWorkshop", "WormholeCommand", "WormholeCinemaTime",
+    "WormholeShims", "WormholeSystem", "WormholeToolkit", "WormholeWorkshop", "WormholeCommand",
+    "WormholeCinemaTime",
     "WormholeTorture", "WormholeBenchmarks",
   ].contains($0)
 }

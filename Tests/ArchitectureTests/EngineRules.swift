@@ -1,3 +1,5 @@
+import WormholeToolkit
+
 /// The core's knowledge about a container: that it is a directory, locked with flock, or a prefix of
 /// keys on etcd.
 ///
@@ -62,7 +64,9 @@ enum EngineRules {
       }
     }
     if path.hasPrefix("Sources/Facades/"),
-      imports(of: text).contains(where: { $0.module == "WormholeSystem" })
+      imports(of: text).contains(where: {
+        ["WormholeSystem", "WormholeToolkit"].contains($0.module)
+      })
     {
       for (index, token) in tokens.enumerated()
       where calls.contains(token.text) && !common.contains(token.text) {

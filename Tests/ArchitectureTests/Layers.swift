@@ -3,8 +3,8 @@
 /// A new room or folder gets a row here, with what lies below it and nothing beside it.
 enum Layers {
   private static let base: Set<String> = [
-    "Wormhole", "WormholePropertyLists", "WormholeSystem", "FoundationEssentials", "Dispatch",
-    "Synchronization",
+    "WormholeToolkit", "Wormhole", "WormholePropertyLists", "WormholeSystem",
+    "FoundationEssentials", "Dispatch", "Synchronization",
   ]
 
   /// The modules that a target may import and depend on.
@@ -12,10 +12,10 @@ enum Layers {
     "WormholeShims": [],
     "WormholeSystem": ["WormholeShims", "Glibc", "Dispatch", "Synchronization"],
     "WormholePropertyLists": ["FoundationEssentials", "Synchronization"],
-    "Wormhole": base.subtracting(["Wormhole"]).union(["Observation"]),
+    "Wormhole": base.subtracting(["Wormhole", "WormholeToolkit"]).union(["Observation"]),
+    "WormholeToolkit": base.subtracting(["WormholeToolkit"]).union(["WormholeShims", "Glibc"]),
     "WormholeInspection": base,
     "WormholeEtcd": base.union(["WormholeInspection", "WormholeShims"]),
-    "AppGroup": ["Wormhole", "WormholeInspection"],
     "notify": [
       "Wormhole", "WormholeSystem", "WormholeDarwinTypes", "WormholeShims", "Dispatch",
       "Synchronization",
@@ -86,6 +86,10 @@ enum Layers {
       "FileTrees": ["SystemCalls"],
       "Monitoring": ["SystemCalls"],
     ],
+    "WormholeToolkit": [
+      "SystemCalls": [], "Calls": ["SystemCalls"], "TreeCopies": ["SystemCalls"],
+      "ChildProcesses": [],
+    ],
     "WormholeEtcd": [
       "HTTP": [], "Client": ["HTTP"], "Container": ["HTTP", "Client"],
       "Values": ["Client", "Container"],
@@ -105,7 +109,7 @@ enum Layers {
       "Container": ["Engines", "Leases", "Publications", "Hooks", "Digests"],
       // The seam: the one place that knows what stands behind each primitive of a directory.
       "Engines": containers.union([
-        "Values", "Notifications", "Presences", "Calls", "Queues", "Logs",
+        "Values", "Notifications", "Presences", "Queues", "Logs",
       ]),
       "Leases": ["Container", "Publications", "Hooks"],
       "Values": containers,
@@ -114,7 +118,6 @@ enum Layers {
       "Notifications": containers.union(["Values"]),
       "Presences": containers.union(["Values"]),
       "Entries": ["Container"],
-      "Calls": containers.union(["Values", "Entries"]),
       "Queues": containers.union(["Values", "Presences", "Entries"]),
       "Logs": containers.union(["Values", "Presences", "Entries"]),
     ],

@@ -16,7 +16,7 @@ struct LayersTests {
     ])
   func forms(text: String) {
     #expect(imports(of: SourceText(text)).map(\.module) == ["Glibc"])
-    #expect(Layers.findings(in: SourceText(text), of: "AppGroup", path: "F.swift").count == 1)
+    #expect(Layers.findings(in: SourceText(text), of: "GroupDefaults", path: "F.swift").count == 1)
     #expect(Layers.findings(in: SourceText(text), of: "WormholeSystem", path: "F.swift").isEmpty)
   }
 
@@ -51,7 +51,7 @@ struct LayersTests {
     arguments: [
       ("Wormhole", "WormholeInspection"),
       ("WormholePropertyLists", "WormholeSystem"), ("WormholeSystem", "WormholePropertyLists"),
-      ("WormholeSystem", "FoundationEssentials"), ("AppGroup", "Foundation"),
+      ("WormholeSystem", "FoundationEssentials"), ("GroupDefaults", "Foundation"),
       ("WormholeFiles", "WormholePeers"), ("Wormhole", "Musl"), ("WormholeTorture", "Glibc"),
       ("WormholeBenchmarks", "WormholeShims"), ("NewRoom", "Synchronization"),
     ])

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 /// SwiftPM wants the names of all targets of a package graph to be different.
 @Suite("A package that depends on this one", .blocking)

@@ -6,6 +6,6 @@
 extension SharedContainer {
   /// The names of the container's own entries; all others are the user's.
   package static let ownEntries = Set(
-    [ContainerFormat.fileName, MailboxDirectory.kind, Quarantine.directory, NameKind.own]
+    [ContainerFormat.fileName, ContainerFormat.mailboxes, Quarantine.directory, NameKind.own]
       + NameKind.users.map(\.path))
 }

@@ -1,5 +1,6 @@
 public import Wormhole
 import WormholeSystem
+package import WormholeToolkit
 
 /// Containers on etcd, for processes of several machines.
 ///
@@ -77,8 +78,6 @@ extension EtcdContainer: ContainerEngine {
     EtcdBell(etcd: self, key: key(.notification, name))
   }
 
-  package var mailboxes: any MailboxStore { EtcdMailboxes(etcd: self) }
-
   package func queue(_ queue: Queue) -> any QueueStore { EtcdQueue(queue, in: self) }
 
   package func attachments(of queue: Queue) -> any AttachmentStore { EtcdQueue(queue, in: self) }
@@ -86,6 +85,10 @@ extension EtcdContainer: ContainerEngine {
   package func log(_ name: String, in container: SharedContainer) -> any LogStore {
     EtcdLog(self, name)
   }
+}
+
+extension EtcdContainer: CallingEngine {
+  package var mailboxes: any MailboxStore { EtcdMailboxes(etcd: self) }
 }
 
 extension EtcdContainer {

@@ -1,6 +1,7 @@
 // On Apple's systems these names are Foundation's, so code that used them imports that.
 @_exported public import Foundation
 import Wormhole
+
 // The members of these are named without their types: `options: .forDeleting`.
 @_exported public import struct WormholeFiles.ReadingOptions
 @_exported public import struct WormholeFiles.WritingOptions

@@ -1,5 +1,6 @@
 // The constants have the original's names.
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
+
 import Dispatch
 @_exported public import Foundation
 @_exported public import GroupDefaults

@@ -3,6 +3,7 @@ import Synchronization
 public import Wormhole
 public import WormholePropertyLists
 import WormholeSystem
+import WormholeToolkit
 
 /// This process as one of any number of named peers that share a container.
 ///

@@ -3,6 +3,7 @@ import WatchConnectivity
 import Wormhole
 import WormholeEtcd
 import WormholeSystem
+import WormholeToolkit
 import WormholeWorkshop
 
 @main

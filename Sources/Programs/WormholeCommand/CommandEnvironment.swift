@@ -1,5 +1,6 @@
 import WormholePropertyLists
 import WormholeSystem
+import WormholeToolkit
 
 /// The process around a command; tests pass their own.
 struct CommandEnvironment: Sendable {

@@ -3,6 +3,7 @@ import Wormhole
 import WormholeFiles
 import WormholePeers
 import WormholeSystem
+import WormholeToolkit
 import WormholeWorkshop
 
 /// Why a command could not do its work, with the exit status for scripts.

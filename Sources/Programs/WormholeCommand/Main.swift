@@ -1,6 +1,7 @@
 import Wormhole
 import WormholeEtcd
 import WormholeSystem
+import WormholeToolkit
 
 @main
 struct Main {

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import WormholeEtcd
 import WormholeSystem
+import WormholeToolkit
 import WormholeWorkshop
 
 @main

@@ -1,6 +1,7 @@
 import Wormhole
 import WormholeInspection
 import WormholeSystem
+import WormholeToolkit
 import WormholeWorkshop
 
 /// The director of a run: keeps workers working, and stops, continues and kills them at random.

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 /// The page "Test both sides" and the template of a repository, as their reader uses them.
 @Suite("The page \"Test both sides\"", .blocking)

@@ -5,6 +5,7 @@ import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 @Suite("A suite and other tools", .blocking)
 struct ExchangeTests {

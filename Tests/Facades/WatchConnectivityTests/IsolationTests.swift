@@ -1,6 +1,7 @@
 import Testing
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 /// Code whose isolation the compiler relies on without a diagnostic; see the targets
 /// `CinemaTutorial` and `MainActorApp`, and `SwiftSixModel`.

@@ -2,6 +2,7 @@ import Testing
 import WormholePeers
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 /// Code that observes the session by key path, in two processes; see the target `WatchClients`.
 @Suite("An observed session", .blocking, .bothEngines)

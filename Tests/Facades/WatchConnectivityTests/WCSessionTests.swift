@@ -7,6 +7,7 @@ import WormholePeers
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 @Suite("WCSession", .blocking, .bothEngines)
 struct WCSessionTests {

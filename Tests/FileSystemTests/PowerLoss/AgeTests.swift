@@ -4,6 +4,7 @@ import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 @Suite("The age of a value after a power cut", .blocking, .enabled(if: !Disk.usable.isEmpty))
 struct AgeTests {

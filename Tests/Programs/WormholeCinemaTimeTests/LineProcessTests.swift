@@ -1,6 +1,7 @@
 import Testing
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 @Suite("The output of a program that is driven line by line", .blocking)
 struct LineProcessTests {

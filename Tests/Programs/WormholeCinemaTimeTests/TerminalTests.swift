@@ -6,6 +6,7 @@ import Wormhole
 import WormholePeers
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 @testable import WormholeCinemaTime
 

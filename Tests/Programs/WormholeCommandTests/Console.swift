@@ -2,6 +2,7 @@ import Foundation
 import Testing
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 /// A player for the documentation's consoles: the input of one shell or two, and the expected output.
 ///

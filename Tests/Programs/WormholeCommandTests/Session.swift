@@ -3,6 +3,7 @@ import Wormhole
 import WormholeEtcd
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 /// A shell, a container and the built program: the surroundings of a user. On etcd the container's
 /// directory stays empty.

@@ -3,6 +3,7 @@ import Synchronization
 import Wormhole
 import WormholePropertyLists
 import WormholeSystem
+import WormholeToolkit
 
 /// The verbs of a participant about presence.
 ///

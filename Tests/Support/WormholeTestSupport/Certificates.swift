@@ -1,5 +1,6 @@
 package import WormholeEtcd
 import WormholeSystem
+import WormholeToolkit
 package import WormholeWorkshop
 
 /// Certificates of an authority of the test's own.

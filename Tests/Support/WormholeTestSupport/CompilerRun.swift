@@ -1,4 +1,5 @@
 import WormholeSystem
+import WormholeToolkit
 
 /// A compiler that a test runs.
 package enum CompilerRun {

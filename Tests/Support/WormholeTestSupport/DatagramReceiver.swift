@@ -1,4 +1,5 @@
 package import WormholeSystem
+import WormholeToolkit
 
 /// A Unix socket that receives datagrams, as a service manager does.
 package struct DatagramReceiver: ~Copyable {

@@ -1,6 +1,7 @@
 import Glibc
 package import WormholeEtcd
 import WormholeSystem
+import WormholeToolkit
 @_exported public import WormholeWorkshop
 
 extension EtcdNode {

@@ -1,4 +1,5 @@
 import WormholeSystem
+import WormholeToolkit
 
 extension LineProcess {
   /// Returns what the program prints next, even if it is not a whole line; but only whole

@@ -2,6 +2,7 @@ import Synchronization
 import Wormhole
 import WormholeEtcd
 package import WormholeSystem
+package import WormholeToolkit
 
 /// Another process that executes a test's commands, one per line: `Tests/Support/WormholeParticipant`.
 ///

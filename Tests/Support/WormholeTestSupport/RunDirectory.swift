@@ -1,6 +1,7 @@
 import Synchronization
 import WormholeEtcd
 import WormholeSystem
+import WormholeToolkit
 
 /// The directory of all temporary files of one test run, under TMPDIR.
 ///

@@ -1,6 +1,7 @@
 import Testing
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 import WormholeWorkshop
 
 @Suite("The work of an operation, counted instruction by instruction,", .blocking)

@@ -8,6 +8,8 @@ package import WormholeSystem
 /// A reader of another major version is refused, because it would have to guess.
 package enum ContainerFormat {
   package static let fileName = "container.plist"
+  /// The directory of all mailboxes: messages to processes while they live.
+  package static let mailboxes = "mailboxes"
   static let majorVersion: Int64 = 2
 
   package static func isPresent(at directory: Int32) throws(Errno) -> Bool {

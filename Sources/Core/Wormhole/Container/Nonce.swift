@@ -11,7 +11,7 @@ package enum Nonce {
 
   package static func next() -> String { text(nextNumber()) }
 
-  static func text(_ number: UInt64) -> String {
+  package static func text(_ number: UInt64) -> String {
     NameWriter.text(capacity: NameWriter.hexDigits) { $0.append(hex: number) }
   }
 
@@ -22,7 +22,7 @@ package enum Nonce {
     }
   }
 
-  static func nextNumber() -> UInt64 {
+  package static func nextNumber() -> UInt64 {
     let number = count.wrappingAdd(1, ordering: .relaxed).newValue
     let process = UInt64(ProcessIdentity.forkID ?? 0)
     return origin &+ (process << 32 ^ number) &* 0x9E37_79B9_7F4A_7C15

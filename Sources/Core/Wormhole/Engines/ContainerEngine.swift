@@ -29,7 +29,6 @@ package protocol ContainerEngine: Sendable {
   /// Calls a closure whenever the package may have a new name of a presence.
   func watchOwnPresenceNames(_ signal: @escaping @Sendable () -> Void) throws -> any Cancelling
   func bell(_ name: String) -> any BellStore
-  var mailboxes: any MailboxStore { get }
   func queue(_ queue: Queue) -> any QueueStore
   func attachments(of queue: Queue) -> any AttachmentStore
   func log(_ name: String, in container: SharedContainer) -> any LogStore

@@ -35,8 +35,6 @@ package struct DirectoryEngine: ContainerEngine {
 
   package func bell(_ name: String) -> any BellStore { Bell(root: root, name: name) }
 
-  package var mailboxes: any MailboxStore { DirectoryMailboxes(root: root) }
-
   package func queue(_ queue: Queue) -> any QueueStore { DirectoryQueue(queue: queue) }
 
   package func attachments(of queue: Queue) -> any AttachmentStore {

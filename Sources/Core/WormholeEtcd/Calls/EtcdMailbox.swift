@@ -3,6 +3,7 @@ import Synchronization
 import Wormhole
 import WormholePropertyLists
 import WormholeSystem
+import WormholeToolkit
 
 /// A mailbox of this process on etcd, which is made again under its address when its session has ended.
 ///

@@ -1,6 +1,7 @@
 import Synchronization
 import Wormhole
 import WormholeSystem
+import WormholeToolkit
 
 /// A writer into a mailbox on etcd.
 ///

@@ -1,6 +1,7 @@
 import Wormhole
 import WormholePropertyLists
 import WormholeSystem
+import WormholeToolkit
 
 /// Examines a container without changing anything in it.
 ///
@@ -134,7 +135,7 @@ struct ContainerInspection {
   }
 
   private mutating func lookAtMailboxes() {
-    attempt("look at the mailboxes", at: MailboxDirectory.kind) { inspection in
+    attempt("look at the mailboxes", at: ContainerFormat.mailboxes) { inspection in
       for path in try MailboxDirectory.dead(in: inspection.container.root) {
         inspection.add(.abandonedMailbox, path)
       }

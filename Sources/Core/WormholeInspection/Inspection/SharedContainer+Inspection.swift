@@ -1,6 +1,7 @@
 public import Wormhole
 package import WormholePropertyLists
 import WormholeSystem
+import WormholeToolkit
 
 extension SharedContainer {
   /// Returns the content of the container, the holders of its leases, and every irregularity.

@@ -14,6 +14,12 @@ package struct TreeError: Error, Equatable, Sendable {
     /// The entry is a directory with another file system mounted on it.
     case mountPoint
   }
+
+  package init(action: String, path: TreePath, reason: Reason) {
+    self.action = action
+    self.path = path
+    self.reason = reason
+  }
 }
 
 extension TreeError: CustomStringConvertible {
@@ -57,15 +63,15 @@ package struct TreePath: Hashable, Sendable {
 
 extension Errno {
   /// The errors of an entry that has just vanished.
-  static let vanishing: [Errno] = [.noSuchFile, .staleHandle]
+  package static let vanishing: [Errno] = [.noSuchFile, .staleHandle]
   /// The same for an entry that was a directory.
-  static let noDirectory: [Errno] = vanishing + [.notDirectory, .tooManyLinks]
+  package static let noDirectory: [Errno] = vanishing + [.notDirectory, .tooManyLinks]
 
-  var isVanishing: Bool { Self.vanishing.contains(self) }
+  package var isVanishing: Bool { Self.vanishing.contains(self) }
 }
 
 /// Calls the kernel; a refusal becomes an error that names the entry.
-func reporting<Result: ~Copyable>(
+package func reporting<Result: ~Copyable>(
   _ action: String, _ path: @autoclosure () -> TreePath,
   _ call: @autoclosure () throws(Errno) -> Result
 ) throws(TreeError) -> Result {

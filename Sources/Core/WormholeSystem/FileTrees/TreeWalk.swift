@@ -184,40 +184,13 @@ package struct DirectoryChain {
   }
 }
 
-/// Flushes an item to the disk, a directory with everything below it.
-package enum TreeSynchronization {
-  /// - Complexity: an fsync for each file and each directory.
-  package static func run(_ name: FileName, _ status: FileStatus, at directory: Int32) throws {
-    switch status.kind {
-    case .regular:
-      try FileDescriptor.open(name, at: directory, [.readOnly, .noFollow]).synchronize()
-    case .directory:
-      let root = SharedDescriptor(try openDirectory(name, at: directory))
-      var visitor = Visitor()
-      try visitor.walk("synchronize", through: root, path: TreePath(name))
-      try root.descriptor.synchronize()
-    default: return
-    }
-  }
+/// Opens a directory, and no other kind of file, to read its names.
+package func openDirectory(_ name: FileName, at directory: Int32) throws(Errno) -> FileDescriptor {
+  try FileDescriptor.open(name, at: directory, [.readOnly, .directory, .noFollow, .nonBlocking])
+}
 
-  private struct Visitor: TreeVisitor {
-    mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Void? {
-      switch try fileStatus(entry.name, at: place.rawValue).kind {
-      case .directory: return ()
-      case .regular:
-        try FileDescriptor.open(entry.name, at: place.rawValue, [.readOnly, .noFollow])
-          .synchronize()
-        return nil
-      default: return nil
-      }
-    }
-
-    mutating func enter(
-      _ name: FileName, _ mark: Void, at place: TreePlace
-    ) throws -> SharedDescriptor? {
-      let directory = SharedDescriptor(try openDirectory(name, at: place.rawValue))
-      try directory.descriptor.synchronize()
-      return directory
-    }
-  }
+/// Whether an entry is a directory; false if that cannot be determined.
+package func isDirectory(_ name: FileName, at directory: Int32) -> Bool {
+  // The caller's next call on the entry reports the fault.
+  (try? fileStatus(name, at: directory).kind == .directory) ?? false
 }

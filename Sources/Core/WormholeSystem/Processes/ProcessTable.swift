@@ -46,7 +46,7 @@ package struct ProcessStatus: Hashable, Sendable {
   ///
   /// - Returns: Empty, too, if the numbers in /proc are those of another namespace.
   /// - Complexity: Examines every process that /proc shows.
-  static func living(where condition: (Int32) -> Bool) throws(Errno) -> [ProcessStatus] {
+  package static func living(where condition: (Int32) -> Bool) throws(Errno) -> [ProcessStatus] {
     guard ProcessIdentity.isInTable else { return [] }
     return try FileDescriptor.open("/proc", [.readOnly, .directory]).entries().compactMap { entry in
       guard let id = Int32(entry.name.text), condition(id), let status = of(id), !status.isDead
@@ -107,7 +107,7 @@ func procFile(_ path: String, maximumBytes: Int = 8_192) throws(Errno) -> [UInt8
 }
 
 /// Returns the number in a line of a file of /proc, "NAME: number"; nil if there is no such line.
-func procField(_ name: String, of path: String, radix: Int) throws(Errno) -> UInt64? {
+package func procField(_ name: String, of path: String, radix: Int) throws(Errno) -> UInt64? {
   String(decoding: try procFile(path), as: UTF8.self)
     .split(separator: "\n").first { $0.hasPrefix(name) }?
     .split(whereSeparator: \.isWhitespace).last.flatMap { UInt64($0, radix: radix) }
@@ -318,4 +318,33 @@ package struct LockTable: Sendable {
     let digits = [major, minor].map { String($0, radix: 16) }
     return digits.map { $0.utf8.count < 2 ? "0" + $0 : $0 }.joined(separator: ":")
   }
+}
+
+extension ProcessIdentity {
+  /// Whether /proc shows this process alive, and that it or the process that started it has a file
+  /// open or locked.
+  ///
+  /// Another user's process shows its locks, but not its open files.
+  ///
+  /// - Complexity: Looks at every file that the two have open, and reads every lock of the machine.
+  package func isSeenToHave(_ file: FileStatus) throws(Errno) -> Bool {
+    guard let status, !status.isDead else { return false }
+    let both = [processID, status.parent]
+    if both.contains(where: { hasOpen($0, file) }) { return true }
+    return try LockTable.current().holders(of: file).contains { both.contains($0) }
+  }
+}
+
+private func hasOpen(_ processID: Int32, _ file: FileStatus) -> Bool {
+  // It fails if the process has ended, or belongs to another user.
+  let numbers = try? FileDescriptor.open("/proc/\(processID)/fd", [.readOnly, .directory]).entries()
+  return (numbers ?? []).contains { hasOpen(processID, $0.name.text, file) }
+}
+
+/// Whether a process has a file open as the descriptor of a number; false if the process has ended,
+/// or belongs to another user.
+package func hasOpen(_ processID: Int32, _ number: String, _ file: FileStatus) -> Bool {
+  // It fails, too, if the file was closed.
+  let open = try? fileStatus("/proc/\(processID)/fd/\(number)", followingLinks: true)
+  return open?.isSameFile(as: file) == true
 }

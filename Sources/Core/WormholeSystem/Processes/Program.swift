@@ -54,7 +54,7 @@ package enum Program {
   }
 
   /// Copies a "NAME=value" for a child; if it was repaired, byte for byte as this process has it.
-  static func copy(ofVariable variable: String) -> UnsafeMutablePointer<CChar>? {
+  package static func copy(ofVariable variable: String) -> UnsafeMutablePointer<CChar>? {
     var pointer = csys_environment()
     while variable.isRepaired, let entry = pointer.pointee {
       if String(cString: entry).utf8.elementsEqual(variable.utf8) { return strdup(entry) }

@@ -3,7 +3,7 @@ import WormholeShims
 
 /// Lends memory to a call, on the stack if there is room.
 @inline(__always)
-func withTemporaryBytes<Outcome>(
+package func withTemporaryBytes<Outcome>(
   _ count: Int, _ body: (UnsafeMutableRawBufferPointer) throws(Errno) -> Outcome
 ) throws(Errno) -> Outcome {
   try withUnsafeTemporaryAllocation(byteCount: count, alignment: 8) { buffer in

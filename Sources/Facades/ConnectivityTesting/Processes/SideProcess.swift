@@ -1,6 +1,7 @@
 import Synchronization
 import Wormhole
 import WormholeSystem
+import WormholeToolkit
 
 /// The other side as a process of its own: a test starts it, reads its output line by line, stops it, continues
 /// it and kills it. It is killed when this object is released, at the latest.

@@ -1,6 +1,7 @@
 import Synchronization
 package import Wormhole
 package import WormholeSystem
+import WormholeToolkit
 
 /// This process's access to an item, until it ends or is taken over: a directory in the item's
 /// site, which this process keeps locked, and which contains the private copy.

@@ -1,5 +1,6 @@
 import Wormhole
 import WormholeSystem
+import WormholeToolkit
 
 /// The claims of other processes in one site, as one waiting access knows them.
 struct ClaimSurvey {

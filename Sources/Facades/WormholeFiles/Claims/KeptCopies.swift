@@ -1,5 +1,6 @@
 import Wormhole
 import WormholeSystem
+import WormholeToolkit
 
 /// The copies of accesses to an item that were refused because others had changed it, or had it until the
 /// deadline: beside the item, as `<name>.conflict-<nonce>`, and `<name>.resolved-<nonce>` when a user has resolved the conflict.

@@ -1,6 +1,7 @@
 import Synchronization
 import Wormhole
 import WormholeSystem
+import WormholeToolkit
 
 /// The private copy of an item in a claim: made when access was granted, compared when the accessor
 /// has returned.

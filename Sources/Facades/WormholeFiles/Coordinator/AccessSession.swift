@@ -2,6 +2,7 @@ import FoundationEssentials
 import Synchronization
 import Wormhole
 import WormholeSystem
+import WormholeToolkit
 
 /// Begins a coordinated access: presenters are asked before anything is held, so that they can
 /// coordinate themselves while they answer; then the items are acquired in one canonical order, so

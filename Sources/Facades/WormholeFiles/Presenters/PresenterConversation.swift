@@ -1,6 +1,7 @@
 import Synchronization
 package import Wormhole
 package import WormholeSystem
+import WormholeToolkit
 
 /// One access as presenters see it: they are asked before it begins, and notified of its end.
 ///

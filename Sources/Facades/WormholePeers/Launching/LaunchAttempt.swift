@@ -1,6 +1,7 @@
 import Dispatch
 import Wormhole
 import WormholeSystem
+import WormholeToolkit
 
 /// One call's way to a peer that is active; see `Launcher` for the rules.
 final class LaunchAttempt: Waiting {

@@ -2,6 +2,7 @@ import Dispatch
 import Synchronization
 import Wormhole
 import WormholeSystem
+import WormholeToolkit
 
 /// The way from a session to one peer: it knows where the peer is reached, until the peer's
 /// presence changes, and posts calls there in their order.

@@ -3,6 +3,7 @@ import Synchronization
 import Wormhole
 public import WormholePropertyLists
 import WormholeSystem
+import WormholeToolkit
 
 /// A request of another peer, to be answered once. Thread-safe.
 ///

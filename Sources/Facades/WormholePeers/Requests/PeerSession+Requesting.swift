@@ -3,6 +3,7 @@ import Synchronization
 import Wormhole
 public import WormholePropertyLists
 import WormholeSystem
+import WormholeToolkit
 
 extension PeerSession {
   /// Asks a peer, and waits for its answer.

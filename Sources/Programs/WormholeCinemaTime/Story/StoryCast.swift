@@ -4,6 +4,7 @@ import WatchConnectivity
 import Wormhole
 import WormholeInspection
 import WormholeSystem
+import WormholeToolkit
 import WormholeWorkshop
 
 /// The processes of a story, and the container that they share.

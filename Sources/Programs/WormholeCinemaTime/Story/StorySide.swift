@@ -1,6 +1,7 @@
 import ConnectivityTesting
 import WatchConnectivity
 import WormholeSystem
+import WormholeToolkit
 import WormholeWorkshop
 
 /// One side of a story: receives commands, and separates its answers from its notices.

@@ -1,5 +1,6 @@
 import WormholePropertyLists
 import WormholeSystem
+import WormholeToolkit
 import WormholeWorkshop
 
 /// The directory that `etcd init` makes.

@@ -3,6 +3,7 @@ import Wormhole
 import WormholePeers
 import WormholePropertyLists
 import WormholeSystem
+import WormholeToolkit
 
 /// A delivery that this process has received, to be settled when it is handled: an entry, or a message
 /// to a peer. Most of its members are those of `PeerDelivery`.

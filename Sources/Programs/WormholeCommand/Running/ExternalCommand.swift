@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Wormhole
 import WormholeSystem
+import WormholeToolkit
 
 /// The command line of another program, given after `--`.
 struct ExternalCommand: Sendable {

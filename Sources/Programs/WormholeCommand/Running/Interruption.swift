@@ -1,5 +1,6 @@
 import Synchronization
 import WormholeSystem
+import WormholeToolkit
 
 /// Receives the signals that would end the program: a command that has taken an item to handle
 /// finishes it, or gives it back, before the program ends.

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Wormhole
 import WormholeFiles
 import WormholeSystem
+import WormholeToolkit
 import WormholeWorkshop
 
 extension CommandDescription {

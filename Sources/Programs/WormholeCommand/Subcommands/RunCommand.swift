@@ -1,6 +1,7 @@
 import Wormhole
 import WormholePropertyLists
 import WormholeSystem
+import WormholeToolkit
 
 extension CommandDescription {
   static let supervisedRun = CommandDescription(

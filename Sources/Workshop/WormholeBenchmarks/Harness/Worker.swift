@@ -1,6 +1,7 @@
 import Dispatch
 import Synchronization
 import WormholeSystem
+import WormholeToolkit
 import WormholeWorkshop
 
 /// A second process of this program that executes one command per line. It is killed when this value

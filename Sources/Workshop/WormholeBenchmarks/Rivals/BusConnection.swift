@@ -1,4 +1,5 @@
 import WormholeSystem
+import WormholeToolkit
 import WormholeWorkshop
 
 /// A minimal connection to a D-Bus daemon: method calls with one string, and their answers (D-Bus

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Synchronization
 import WormholeSystem
+import WormholeToolkit
 import WormholeWorkshop
 
 /// A server for one run, which is killed when the value is released; nil if the program is not installed.

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Wormhole
 import WormholePeers
 import WormholeSystem
+import WormholeToolkit
 import WormholeWorkshop
 
 /// The program's own instructions and allocations for an operation in steady state. Time and system calls

@@ -2,6 +2,7 @@ import Foundation
 import GroupDefaults
 import Wormhole
 import WormholePropertyLists
+import WormholeToolkit
 import WormholeWorkshop
 
 /// Reading and setting one of ten keys, against Foundation's `UserDefaults(suiteName:)` with the

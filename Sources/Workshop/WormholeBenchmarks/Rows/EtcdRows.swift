@@ -4,6 +4,7 @@ import WormholeEtcd
 import WormholePeers
 import WormholePropertyLists
 import WormholeSystem
+import WormholeToolkit
 import WormholeWorkshop
 
 /// A container on etcd, beside the same requests on a raw connection to the same cluster.

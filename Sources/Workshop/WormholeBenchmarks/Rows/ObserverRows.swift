@@ -3,6 +3,7 @@ import FoundationEssentials
 import Wormhole
 import WormholePropertyLists
 import WormholeSystem
+import WormholeToolkit
 import WormholeWorkshop
 
 /// The cost of idle observers: wake-ups, memory, and the time to set them up.

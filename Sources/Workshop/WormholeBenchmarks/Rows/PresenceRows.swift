@@ -1,6 +1,7 @@
 import Dispatch
 import Wormhole
 import WormholeSystem
+import WormholeToolkit
 import WormholeWorkshop
 
 /// Presences and notifications: above all the time from a SIGKILL to the observer's call. The floor is the kernel's report: the close of

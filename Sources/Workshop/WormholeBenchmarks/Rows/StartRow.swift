@@ -1,4 +1,5 @@
 import WormholeSystem
+import WormholeToolkit
 import WormholeWorkshop
 
 /// The time from the start to the end of `wormhole send`, built as the README installs it, against the

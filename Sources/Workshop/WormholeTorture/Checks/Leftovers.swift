@@ -6,6 +6,7 @@ import WormholeEtcd
 import WormholeInspection
 import WormholePropertyLists
 import WormholeSystem
+import WormholeToolkit
 import WormholeWorkshop
 
 /// The check that a swept container holds only expected entries.

@@ -4,6 +4,7 @@ import Wormhole
 import WormholePeers
 import WormholePropertyLists
 import WormholeSystem
+import WormholeToolkit
 import WormholeWorkshop
 
 /// A strand that sends requests to the other workers, and answers theirs: at once, late, with an

@@ -1,6 +1,7 @@
 import Synchronization
 package import WormholeEtcd
 import WormholeSystem
+import WormholeToolkit
 
 /// A member of a cluster of etcd on loopback, with its data in a directory of its owner. It ends
 /// when this value is released.

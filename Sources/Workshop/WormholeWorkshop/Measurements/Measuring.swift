@@ -1,7 +1,8 @@
 import Dispatch
 import Synchronization
 package import Wormhole
-package import WormholeSystem
+import WormholeSystem
+package import WormholeToolkit
 
 /// The reason why a row cannot be measured.
 package typealias Failure = LineProcess.Failure

@@ -2,6 +2,7 @@ import Dispatch
 import Synchronization
 package import Wormhole
 import WormholeSystem
+import WormholeToolkit
 
 /// How a listener receives a message.
 package enum Ear: String, CaseIterable, Sendable {

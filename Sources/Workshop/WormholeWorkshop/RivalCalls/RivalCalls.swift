@@ -1,5 +1,6 @@
 import Glibc
 package import WormholeSystem
+import WormholeToolkit
 
 extension FileDescriptor {
   /// Connects to a Unix socket, for bytes in order. The corresponding C functions are `socket` and

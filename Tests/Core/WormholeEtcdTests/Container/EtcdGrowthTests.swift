@@ -4,6 +4,7 @@ import Testing
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 @testable import Wormhole
 @testable import WormholeEtcd

@@ -2,6 +2,7 @@ import Synchronization
 import Testing
 import WormholePropertyLists
 import WormholeTestSupport
+import WormholeToolkit
 
 @testable import Wormhole
 @testable import WormholeEtcd

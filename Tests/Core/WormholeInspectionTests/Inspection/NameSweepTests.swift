@@ -3,6 +3,7 @@ import Testing
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 @testable import Wormhole
 @testable import WormholeInspection

@@ -3,6 +3,7 @@ import Synchronization
 import Testing
 import Wormhole
 import WormholeTestSupport
+import WormholeToolkit
 
 @testable import WormholeInspection
 @testable import WormholeSystem

@@ -3,6 +3,7 @@ import Glibc
 import Testing
 import WormholeShims
 import WormholeTestSupport
+import WormholeToolkit
 
 @testable import WormholeSystem
 

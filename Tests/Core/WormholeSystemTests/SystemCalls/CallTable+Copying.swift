@@ -1,4 +1,5 @@
 import WormholeSystem
+import WormholeToolkit
 
 extension CallTable {
   static let copying: [CallRow] = [

@@ -1,6 +1,7 @@
 import Foundation
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 extension CallTable {
   static let locksAndEvents: [CallRow] = [

@@ -1,4 +1,5 @@
 import WormholeSystem
+import WormholeToolkit
 
 /// The table of all wrapped calls, with one row each.
 ///

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 @Suite("The content of a file", .blocking)
 struct FileContentsTests {

@@ -1,6 +1,7 @@
 import Testing
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 @Suite("Copying between files", .blocking)
 struct FileCopyingTests {

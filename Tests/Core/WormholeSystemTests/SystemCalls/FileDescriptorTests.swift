@@ -2,6 +2,7 @@ import Foundation
 import Testing
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 @Suite("A descriptor", .blocking)
 struct FileDescriptorTests {

@@ -1,6 +1,7 @@
 import Testing
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 @Suite("Every system call", .blocking)
 struct InterruptionTests {

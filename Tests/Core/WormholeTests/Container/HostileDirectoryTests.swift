@@ -4,6 +4,7 @@ import WormholeInspection
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 @testable import Wormhole
 

@@ -1,6 +1,7 @@
 import Testing
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 @Suite("The processes with which tests share a container", .blocking)
 struct ParticipantTests {

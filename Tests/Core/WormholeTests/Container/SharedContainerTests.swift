@@ -5,6 +5,7 @@ import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 @Suite("A container", .blocking)
 struct SharedContainerTests {

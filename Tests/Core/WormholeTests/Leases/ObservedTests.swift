@@ -2,6 +2,7 @@ import Testing
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 @testable import Wormhole
 

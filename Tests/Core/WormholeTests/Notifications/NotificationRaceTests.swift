@@ -3,6 +3,7 @@ import Synchronization
 import Testing
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 @testable import Wormhole
 @testable import WormholeInspection

@@ -4,6 +4,7 @@ import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 /// The rules are those of notify(3) and of its own tests; each test names its rule.
 @Suite("A notification", .blocking, .bothEngines)

@@ -5,6 +5,7 @@ import WormholeInspection
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 @testable import Wormhole
 

@@ -5,6 +5,7 @@ import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 @Suite("Presence between processes", .blocking, .bothEngines)
 struct PresenceTests {

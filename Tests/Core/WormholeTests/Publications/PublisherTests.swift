@@ -6,6 +6,7 @@ import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 @Suite("The publisher of a value", .blocking, .bothEngines)
 struct PublisherTests {

@@ -2,6 +2,7 @@ import Testing
 import Wormhole
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 @Suite("Names with one type of the program", .blocking)
 struct TypedTests {

@@ -3,6 +3,7 @@ import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 @Suite("A value", .blocking, .bothEngines)
 struct ValueTests {

@@ -1,3 +1,5 @@
+import WormholeToolkit
+
 #if DEBUG
   import FoundationEssentials
   import Testing

@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 @testable import WormholeFiles
 

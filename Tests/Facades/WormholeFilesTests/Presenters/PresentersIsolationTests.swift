@@ -1,6 +1,7 @@
 import Testing
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 /// Callbacks come from other threads. A conformance that is isolated to the main actor would make
 /// them run there without a diagnostic.

@@ -3,6 +3,7 @@ import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 @testable import WormholeFiles
 
@@ -275,9 +276,9 @@ extension PresenterScene {
 
   /// The messages that wait in mailboxes of living processes.
   func unread() throws -> [String] {
-    let mailboxes = directory.path + "/" + MailboxDirectory.kind
+    let mailboxes = directory.path + "/" + ContainerFormat.mailboxes
     let dead = Set(try MailboxDirectory.dead(in: container.root))
-    return try names(mailboxes).filter { !dead.contains(MailboxDirectory.kind + "/" + $0) }
+    return try names(mailboxes).filter { !dead.contains(ContainerFormat.mailboxes + "/" + $0) }
       .flatMap { try names(mailboxes + "/" + $0) }.filter { $0 != "owner" && $0 != "wire" }
   }
 

@@ -6,6 +6,7 @@ import Wormhole
 import WormholeFiles
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 /// A presenter that wants to know who changed its item.
 private final class CuriousPresenter: FilePresenter {

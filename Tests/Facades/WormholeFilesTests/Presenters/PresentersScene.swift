@@ -1,6 +1,7 @@
 import Wormhole
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 @testable import WormholeFiles
 

@@ -4,6 +4,7 @@ import Testing
 import Wormhole
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 @testable import WormholeFiles
 

@@ -4,6 +4,7 @@ import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 @testable import WormholePeers
 

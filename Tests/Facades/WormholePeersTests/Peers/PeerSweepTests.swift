@@ -6,6 +6,7 @@ import WormholeInspection
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 @testable import WormholePeers
 

@@ -7,6 +7,7 @@ import WormholePeers
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 @Suite(.blocking, .bothEngines) struct RequestTests {
   @Test("Another process answers a thread")

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 /// A newcomer pastes the examples of README.md and of the tutorials, and gets the output that is shown.
 @Suite("The README and the tutorials, as their reader pastes them,", .blocking)

@@ -3,6 +3,7 @@ import Testing
 import Wormhole
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 /// The page of recipes: one program of all its lines, in several processes.
 @Suite("The recipes", .blocking)

@@ -1,6 +1,7 @@
 import Testing
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 /// A linker takes only those objects from a static archive that something names.
 @Suite("A program that is linked with a static archive", .blocking)

@@ -1,6 +1,7 @@
 import Testing
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 /// Commands under an exclusive role whose process is cut off from etcd: they have ended before the
 /// command of a successor begins. The order is that of the lines which the commands themselves append

@@ -1,6 +1,7 @@
 package import Testing
 import Wormhole
-package import WormholeSystem
+import WormholeSystem
+package import WormholeToolkit
 
 /// A trait that runs a test in its own process, for tests that change or end the whole process.
 ///

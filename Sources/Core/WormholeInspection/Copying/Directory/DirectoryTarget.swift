@@ -1,6 +1,7 @@
 import Wormhole
 import WormholePropertyLists
 import WormholeSystem
+import WormholeToolkit
 
 /// Writes keys into a directory beside the new container's, which gets its name as the last step.
 final class DirectoryTarget: CopyTarget {

@@ -1,5 +1,6 @@
 import Wormhole
 import WormholeSystem
+import WormholeToolkit
 
 /// A second copy of directories that others keep changing: each pass copies only the changes since
 /// the last one.

@@ -2,6 +2,7 @@ import Dispatch
 import Synchronization
 import Wormhole
 import WormholeSystem
+import WormholeToolkit
 
 final class FileSight: ContainerSight {
   private let tree = Mutex<DirectoryTree?>(nil)
@@ -235,7 +236,7 @@ struct DirectoryLooks {
   }
 
   var parts: ContainerParts { container.root.parts }
-  private static let mailboxes = MailboxDirectory.kind
+  private static let mailboxes = ContainerFormat.mailboxes
   private static let kinds = Set((NameKind.users + NameKind.owns).map(\.path))
 
   private mutating func enterName(_ place: Place) {

@@ -1,6 +1,7 @@
 import Synchronization
 import Wormhole
-package import WormholeSystem
+import WormholeSystem
+package import WormholeToolkit
 
 /// The use of one item by a coordinated access. Presenters of other processes read it by name.
 package enum AccessKind: String, Sendable, Hashable, CaseIterable {

@@ -1,6 +1,7 @@
 import Synchronization
 import Wormhole
 import WormholeSystem
+import WormholeToolkit
 
 /// A `flock` on the item itself: readers share it for as long as they have access, and an access that
 /// publishes or works in place waits for them and keeps new ones out for that moment.

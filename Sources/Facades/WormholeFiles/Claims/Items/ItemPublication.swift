@@ -1,5 +1,6 @@
 package import Wormhole
 import WormholeSystem
+import WormholeToolkit
 
 /// Publishes an accessor's private copy in one step: attempt after attempt, as long as readers or other
 /// processes are in the way. The caller ends the access afterwards.

@@ -4,6 +4,7 @@ import Synchronization
 import Wormhole
 import WormholePropertyLists
 import WormholeSystem
+import WormholeToolkit
 
 /// The meeting place of presenters and coordinators of several processes: a container.
 ///

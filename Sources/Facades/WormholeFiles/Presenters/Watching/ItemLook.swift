@@ -1,5 +1,6 @@
 import Wormhole
 import WormholeSystem
+import WormholeToolkit
 
 /// The known state of a presented item, and how a new look changes it.
 ///

@@ -1,5 +1,6 @@
 import Wormhole
 import WormholeSystem
+import WormholeToolkit
 
 /// The known state of a presented item: the item itself, and for a directory every entry at any
 /// depth, as of the last look.
@@ -186,7 +187,7 @@ struct ItemTree {
   private func isOwn(_ name: FileName, in directory: SharedDescriptor) -> Bool {
     if ItemSite.isSite(name) { return true }
     // The meeting place of presenters and coordinators in a container: changes there concern them.
-    guard [NameKind.own, MailboxDirectory.kind].contains(name.text) else { return false }
+    guard [NameKind.own, ContainerFormat.mailboxes].contains(name.text) else { return false }
     let status = statusIfVisible("container.plist", at: directory.descriptor.rawValue)
     return status?.kind == .regular
   }

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Wormhole
 import WormholeSystem
+import WormholeToolkit
 
 extension CommandDescription {
   static let edit = CommandDescription(

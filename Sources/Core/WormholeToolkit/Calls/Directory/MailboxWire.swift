@@ -1,0 +1,226 @@
+import Synchronization
+package import Wormhole
+import WormholeSystem
+
+/// `mailboxes/<address>/wire`: a Unix socket for small messages between two live processes, which costs a
+/// send and a receive in place of a file. A file is the way behind it at every step: for large content,
+/// for a receiver that has fallen behind or has no socket, for programs that know only files, and while
+/// somebody observes the mailboxes (`MailboxObservation`).
+///
+/// A datagram, its numbers with the most significant byte first:
+///
+/// ```
+/// 1 byte    the version of this layout: 1
+/// 8 bytes   the sender: a nonce of one writer
+/// 8 bytes   the order, as in the name of an entry
+/// 8 bytes   the order of the last entry that this sender stored as a file; 0 if there is none
+/// the rest  the content
+/// ```
+///
+/// **Order.** The last number says whether a file comes before the datagram; and the datagrams that come
+/// before a file are in the socket when the file gets its name. So the receiver puts both in order
+/// (`DirectoryMailbox`).
+///
+/// **Its end.** What waits in the socket ends with the receiver, as its unread files do.
+final class MailboxWire: Sendable {
+  static let name = "wire"
+  /// Larger content goes as a file: it is rare, and would take the socket's room from others.
+  static let maximumBytes = 16_384
+
+  struct Message: Sendable {
+    let sender: UInt64
+    let order: UInt64
+    let fileBefore: UInt64
+    let content: [UInt8]
+
+    private static let version: UInt8 = 1
+    static let headerBytes = 25
+
+    init(sender: UInt64, order: UInt64, fileBefore: UInt64, content: [UInt8]) {
+      (self.sender, self.order, self.fileBefore) = (sender, order, fileBefore)
+      self.content = content
+    }
+
+    /// Parses a datagram of any origin; nil for anything else.
+    init?(_ datagram: [UInt8]) {
+      guard datagram.count >= Self.headerBytes, datagram[0] == Self.version else { return nil }
+      func number(at place: Int) -> UInt64 {
+        datagram.withUnsafeBytes {
+          UInt64(bigEndian: $0.loadUnaligned(fromByteOffset: place, as: UInt64.self))
+        }
+      }
+      self.init(
+        sender: number(at: 1), order: number(at: 9), fileBefore: number(at: 17),
+        content: Array(datagram[Self.headerBytes...]))
+    }
+
+    var datagram: [UInt8] {
+      var bytes: [UInt8] = []
+      bytes.reserveCapacity(Self.headerBytes + content.count)
+      bytes.append(Self.version)
+      for field in [sender, order, fileBefore] { bytes.append(number: field) }
+      return bytes + content
+    }
+  }
+
+  private let socket: FileDescriptor
+  /// Wakes the thread that leads.
+  private let counter: FileDescriptor
+  private let isOver = Atomic(false)
+  private let isLed = Atomic(false)
+  /// How often in a row a receive has failed: meanwhile the socket may stay readable.
+  private let failures = Atomic(0)
+  /// After so many, senders are left to use files.
+  private static let mostFailures = 5
+
+  /// Makes the socket of a mailbox.
+  ///
+  /// - Parameter directory: The mailbox's, before others know it.
+  /// - Throws: Where the file system has no sockets, there is no /proc, no descriptor is left, or a call is
+  ///   forbidden.
+  init(in directory: Int32, _ access: ContainerAccess) throws(Errno) {
+    // By the descriptor, because a container's path may be longer than an address.
+    counter = try .wakeUpCounter()
+    socket = try .datagramSocket(receivingAt: "/proc/self/fd/\(directory)/\(Self.name)")
+    // A sandbox may forbid to receive; then there must be no wire.
+    _ = try socket.receiveDatagram(maximumBytes: 1)
+    try setPermissions(FileName(Self.name), at: directory, access.fileMode)
+  }
+
+  /// Waits until a message has come.
+  ///
+  /// - Returns: False once `end` was called.
+  func wait() -> Bool {
+    while !isOver.load(ordering: .acquiring) {
+      if failures.load(ordering: .relaxed) > 0 { pauseThread(ChangeMonitor.pollInterval) }
+      do throws(Errno) {
+        if try waitReadable([socket.rawValue], until: nil)[0] {
+          return !isOver.load(ordering: .acquiring)
+        }
+      } catch {
+        // The kernel lacks memory.
+        pauseThread(ChangeMonitor.pollInterval)
+      }
+    }
+    return false
+  }
+
+  /// Waits as `wait`, on the thread of a caller, until a latch is raised or a deadline has passed.
+  ///
+  /// - Parameter read: Delivers what has come; false if another thread does.
+  /// - Returns: False if another thread leads already, or the wait has to go on without leading.
+  func lead(
+    for latch: WakeLatch, until deadline: ContinuousClock.Instant, _ read: () -> Bool
+  ) -> Bool {
+    guard !isLed.exchange(true, ordering: .acquiring) else { return false }
+    defer { isLed.store(false, ordering: .releasing) }
+    do throws(Errno) {
+      let wakeUp: @Sendable () -> Void = { [self] in
+        // It fails if the counter is full: then this thread is about to wake up anyway (eventfd(2)).
+        try? counter.raiseCounter()
+      }
+      while latch.wake(until: nil, wakeUp) {
+        let ready = try waitReadable([socket.rawValue, counter.rawValue], until: deadline)
+        if ready[1] { try counter.lowerCounter() }
+        guard latch.sleepsNoMore() else { return true }
+        guard ContinuousClock.now < deadline else { return true }
+        if ready[0], isOver.load(ordering: .acquiring) || !read() { return false }
+        if failures.load(ordering: .relaxed) > 0 { return false }
+      }
+      return true
+    } catch {
+      // No memory: wait in the other way.
+      return !latch.sleepsNoMore()
+    }
+  }
+
+  /// Takes waiting messages, up to a number of datagrams.
+  ///
+  /// Any process of the container's users may send datagrams; only messages are returned.
+  func take(atMost count: Int) -> [Message] {
+    var found: [Message] = []
+    do throws(Errno) {
+      let most = Message.headerBytes + Self.maximumBytes
+      for _ in 0..<count {
+        guard let datagram = try socket.receiveDatagram(maximumBytes: most) else { break }
+        if let message = Message(datagram) { found.append(message) }
+      }
+      failures.store(0, ordering: .relaxed)
+    } catch {
+      // The kernel lacks memory, or a sandbox forbids the call: tried again after a pause.
+      if failures.add(1, ordering: .relaxed).newValue == Self.mostFailures { end() }
+    }
+    return found
+  }
+
+  /// Ends `wait`; senders are refused from now on, and use files.
+  func end() {
+    isOver.store(true, ordering: .releasing)
+    // It fails only for a socket that has ended already.
+    try? socket.endReceiving()
+  }
+
+  // MARK: Sending
+
+  /// A sender's end: the socket of one mailbox.
+  final class Outlet: Sendable {
+    private let socket: FileDescriptor
+    private let observer: String
+
+    /// The number of descriptors that a process spends on this; beyond it, messages go as files.
+    private static let maximum = 256
+    private static let count = Atomic(0)
+
+    /// - Parameter mailbox: Its path relative to the container.
+    /// - Throws: If there is no such socket, or no process receives there; `.tooManyOpenFiles` beyond the
+    ///   maximum.
+    init(to mailbox: String, in container: ContainerRoot.Handle) throws(Errno) {
+      observer = MailboxObservation.address(container)
+      let count = Self.count.add(1, ordering: .relaxed).newValue
+      do throws(Errno) {
+        guard count <= Self.maximum else { throw .tooManyOpenFiles }
+        socket = try FileDescriptor.openBeneath(
+          mailbox + "/" + MailboxWire.name, at: container.descriptor.rawValue, .pathOnly
+        ).datagramSender()
+      } catch {
+        Self.count.subtract(1, ordering: .relaxed)
+        throw error
+      }
+    }
+
+    deinit { Self.count.subtract(1, ordering: .relaxed) }
+
+    /// Whether messages have to go as files.
+    var isObserved: Bool { MailboxObservation.exists(at: observer) }
+
+    /// - Throws: `.wouldBlock` if the receiver has fallen behind, otherwise the reason that there is none.
+    func send(_ message: Message) throws(Errno) { try socket.sendDatagram(message.datagram) }
+  }
+}
+
+/// As long as a process observes a container's mailboxes, all messages go as files, so that it can see
+/// them. It shows that by a Unix socket in the abstract namespace, which changes nothing in the container
+/// and ends with its process.
+package final class MailboxObservation: Sendable {
+  private let socket: FileDescriptor
+  /// Connected again and again, which costs one call. Without it no message is seen.
+  private static let probe = try? FileDescriptor.datagramSocket()
+
+  /// - Returns: Nil if another process observes already, or there is no container: try again later.
+  package init?(of root: ContainerRoot) {
+    do {
+      socket = try .datagramSocket(receivingAt: Self.address(root.handle()))
+    } catch {
+      return nil
+    }
+  }
+
+  fileprivate static func address(_ container: ContainerRoot.Handle) -> String {
+    "@wormhole-observer-\(container.status.device)-\(container.status.inode)"
+  }
+
+  fileprivate static func exists(at address: String) -> Bool {
+    // It fails if there is none; and without a probe there is no look.
+    (try? probe?.connect(to: address)) != nil
+  }
+}

@@ -1,0 +1,128 @@
+import Dispatch
+import Synchronization
+import Wormhole
+package import WormholePropertyLists
+import WormholeSystem
+
+/// A call from another process, to be answered. Thread-safe.
+///
+/// The first answer counts. If a call is released without an answer before its expiry, it ends as
+/// `notAnswered` for its caller.
+package final class IncomingCall: Sendable {
+  private struct State {
+    var isAnswered = false
+    /// Whether the end of the call no longer matters, after the last answer.
+    var isDone = false
+    var isOver = false
+    var onEnd: [@Sendable () -> Void] = []
+  }
+
+  package let key: CallKey
+  /// The question.
+  package let value: PropertyListValue
+  private let expiry: Expiry
+  private let caller: MailboxOutlet
+  /// The beginning of the reason if an answer was given but could not be delivered.
+  package static let undelivered = "its answer could not be delivered"
+
+  private let state = Mutex(State())
+  private weak let mailbox: (any Mailbox)?
+  private let released: @Sendable (CallKey) -> Void
+
+  init(
+    _ key: CallKey, _ value: PropertyListValue, expiry: Expiry, from caller: MailboxOutlet,
+    in mailbox: (any Mailbox)?, released: @escaping @Sendable (CallKey) -> Void
+  ) {
+    self.key = key
+    self.value = value
+    self.expiry = expiry
+    self.caller = caller
+    self.mailbox = mailbox
+    self.released = released
+  }
+
+  deinit {
+    released(key)
+    // A caller whose time has passed has timed out, even if it finds that out later than this.
+    guard state.withLock({ !$0.isAnswered }), !isOver else { return }
+    let reason = "its handler let the request go without an answer"
+    caller.postLater(.answer(id: key.id, .failure(code: "notAnswered", reason: reason)))
+  }
+
+  /// Whether the caller no longer waits: it has cancelled, timed out or ended.
+  package var isOver: Bool { state.withLock(\.isOver) || expiry.hasPassed }
+
+  /// Reads everything that was posted to this process so far, because a process that was stopped may
+  /// not know yet that the call is over. Blocks; not for the thread that delivers.
+  package func catchUp() { mailbox?.catchUp() }
+
+  /// Calls a handler once, when the caller no longer needs the call; immediately if that is already
+  /// the case. The handler is not called after the last answer. It may be called on any thread, so
+  /// it should be short.
+  package func onEnd(_ handler: @escaping @Sendable () -> Void) {
+    let isOver = state.withLock { state in
+      guard !state.isOver else { return true }
+      if !state.isDone { state.onEnd.append(handler) }
+      return false
+    }
+    if isOver { return handler() }
+    guard let remaining = expiry.remainingUnlessNever else { return }
+    // A stopped caller does not report its timeout.
+    Timers.after(remaining) { [weak self] in
+      // Handlers may take long, and timers must not wait. An answered call has no time limit.
+      guard let self, !state.withLock(\.isAnswered) else { return }
+      Blocking.queue().async { self.end() }
+    }
+  }
+
+  /// Answers the call.
+  ///
+  /// - Parameter isLast: false if the end of the call still matters after this answer: its caller
+  ///   releases the call (see `CallEndpoint.release`), or ends.
+  /// - Returns: false if it was answered before, or if the caller no longer waits.
+  /// - Throws: `AppGroupError` if the answer cannot be delivered; the caller then gets a failure,
+  ///   if it can be reached.
+  /// - Complexity: as `MailboxOutlet.post`.
+  package func answer(_ answer: CallAnswer, isLast: Bool = true) throws -> Bool {
+    let isFirst = state.withLock { state in
+      guard !state.isAnswered, !state.isOver else { return false }
+      state.isAnswered = true
+      state.isDone = isLast
+      if isLast { state.onEnd = [] }
+      return true
+    }
+    guard isFirst else { return false }
+    do {
+      switch try caller.post(.answer(id: key.id, answer)) {
+      case .posted: return true
+      case .gone: return false
+      case .full:
+        throw AppGroupError(
+          .queueFull, "answer", path: caller.path,
+          reason: "too much waits for the process that asks",
+          remedy: "it may be stopped")
+      }
+    } catch {
+      let cause = (error as? AppGroupError)?.reason ?? "\(error)"
+      let reason = "\(Self.undelivered): \(cause)"
+      caller.postLater(.answer(id: key.id, .failure(code: "failed", reason: reason)))
+      throw error
+    }
+  }
+
+  /// Answers with a failure without blocking and without reporting the result.
+  package func refuse(code: String, _ reason: String) {
+    // After an error the caller was notified, if that was possible.
+    Blocking.queue().async { [self] in _ = try? answer(.failure(code: code, reason: reason)) }
+  }
+
+  /// Ends the call, because the caller no longer needs it.
+  package func end() {
+    let handlers = state.withLock { state -> [@Sendable () -> Void] in
+      guard !state.isOver, !state.isDone else { return [] }
+      state.isOver = true
+      return exchange(&state.onEnd, with: [])
+    }
+    for handler in handlers { handler() }
+  }
+}

@@ -1,0 +1,199 @@
+import Dispatch
+package import Wormhole
+package import WormholePropertyLists
+import WormholeSystem
+
+/// The mailboxes of a container: the part that depends on its engine.
+package protocol MailboxStore: Sendable {
+  /// Creates a mailbox; see `SharedContainer.makeMailbox`.
+  func make(
+    _ address: String, deliver: @escaping @Sendable (PropertyListValue) -> Void
+  ) throws -> any Mailbox
+
+  /// Returns a writer into a mailbox; parameters as `MailboxOutlet`.
+  func outlet(to address: String, entries: Int, bytes: Int) -> any MailboxWriter
+
+  /// Calls a closure once when the owner of a mailbox has ended; see `observeEnd(ofMailbox:)`.
+  func observeEnd(
+    of address: String, ended: @escaping @Sendable () -> Void
+  ) throws -> ObservationToken?
+
+  /// Removes what ended processes have left behind.
+  func sweep() throws
+}
+
+/// A queue of one process that ends with the process, or when it is released: requests and replies
+/// between living processes. Thread-safe.
+///
+/// Each entry is delivered at most once, and the entries of one sender in their order.
+package protocol Mailbox: AnyObject, Sendable {
+  /// The address that others post to: hex digits and "-".
+  var address: String { get }
+
+  /// Closes the mailbox: undelivered entries are lost, and posts are refused. Further calls have no
+  /// effect.
+  ///
+  /// - Parameter asDeath: Whether other processes should find what a dead process leaves behind: its
+  ///   directory remains, without its lock. On etcd nothing remains.
+  func end(asDeath: Bool)
+
+  /// Waits until everything posted before this call is delivered; blocks.
+  ///
+  /// For callers that learn in another way that nothing more will arrive: that news may be faster.
+  func catchUp()
+
+  /// Looks at all waiting entries, as after lost news.
+  func lookAgain()
+
+  /// Blocks the calling thread until a latch is raised or a deadline has passed, and delivers what
+  /// comes meanwhile, if it can: then this thread alone is woken for its answer.
+  func lead(for latch: WakeLatch, until deadline: ContinuousClock.Instant)
+}
+
+extension Mailbox {
+  package func lead(for latch: WakeLatch, until deadline: ContinuousClock.Instant) {
+    latch.block(until: deadline)
+  }
+}
+
+/// A writer into one mailbox, which keeps the order of posts made one after another.
+package protocol MailboxWriter: Sendable {
+  /// The place of the mailbox, for messages.
+  var path: String { get }
+  /// Whether its owner may be on another machine, with another clock.
+  var spansMachines: Bool { get }
+
+  /// Posts an entry; see `MailboxOutlet.post`.
+  func post(
+    _ bytes: [UInt8], until deadline: ContinuousClock.Instant?
+  ) throws -> MailboxOutlet.Outcome
+}
+
+/// An engine whose processes can call each other.
+package protocol CallingEngine: ContainerEngine {
+  var mailboxes: any MailboxStore { get }
+}
+
+extension DirectoryEngine: CallingEngine {
+  package var mailboxes: any MailboxStore { DirectoryMailboxes(root: root) }
+}
+
+extension SharedContainer {
+  var mailboxes: any MailboxStore {
+    guard let engine = engine as? any CallingEngine else {
+      preconditionFailure("each engine is a CallingEngine")
+    }
+    return engine.mailboxes
+  }
+
+  /// Creates a mailbox; it ends with `end`, when it is released, or with the process.
+  ///
+  /// - Parameter deliver: called with each entry, one at a time, possibly on the monitor's thread,
+  ///   so it must be short.
+  package func makeMailbox(
+    _ deliver: @escaping @Sendable (PropertyListValue) -> Void
+  ) throws -> any Mailbox {
+    // With the process number, because a forked child continues its parent's nonces.
+    let process = String(ProcessIdentity.current.processID, radix: 16)
+    return try mailboxes.make(process + "-" + Nonce.next(), deliver: deliver)
+  }
+
+  /// Calls a closure once when the owner of a mailbox has ended.
+  ///
+  /// - Parameter ended: called once, on a queue of its own.
+  /// - Returns: nil if it has ended already, or if the text cannot be an address.
+  package func observeEnd(
+    ofMailbox address: String, _ ended: @escaping @Sendable () -> Void
+  ) throws -> ObservationToken? {
+    guard MailboxOutlet.isAddress(address) else { return nil }
+    return try mailboxes.observeEnd(of: address, ended: ended)
+  }
+
+  /// Removes the mailboxes of processes that have ended.
+  ///
+  /// On etcd there is nothing to remove.
+  ///
+  /// - Complexity: one listing of the directory of mailboxes, and open, flock and close for each.
+  package func sweepMailboxes() throws { try mailboxes.sweep() }
+}
+
+/// The other end of calls, a process that calls or is called: a writer into its mailbox, which keeps
+/// the order of posts made one after another. Thread-safe.
+package final class MailboxOutlet: Sendable {
+  package enum Outcome: Sendable {
+    case posted
+    /// The mailbox's owner has ended, or has closed it.
+    case gone
+    case full
+  }
+
+  private let writer: any MailboxWriter
+  var path: String { writer.path }
+  package let address: String
+  private let end: ObservationToken?
+  package static let maximumBytes = 16 << 20
+
+  /// Whether a caller is notified of the end of the mailbox's owner.
+  var isWatched: Bool { end != nil }
+
+  /// - Parameters:
+  ///   - entries: how many entries may wait in the mailbox before a post is refused.
+  ///   - bytes: how many bytes they may have together.
+  ///   - end: the observation of the owner's end, if a caller is notified of it.
+  /// - Returns: nil if the text cannot be an address.
+  package init?(
+    in container: SharedContainer, to address: String, entries: Int = 10_000,
+    bytes: Int = 256 << 20, notifying end: ObservationToken? = nil
+  ) {
+    guard Self.isAddress(address) else { return nil }
+    self.address = address
+    self.end = end
+    writer = container.mailboxes.outlet(to: address, entries: entries, bytes: bytes)
+  }
+
+  /// Returns whether a text is an address; other programs may have written it.
+  static func isAddress(_ text: String) -> Bool {
+    (1...64).contains(text.utf8.count)
+      && text.utf8.allSatisfy { Nonce.isDigit($0) || $0 == UInt8(ascii: "-") }
+  }
+
+  func post(
+    _ message: CallMessage, until deadline: ContinuousClock.Instant? = nil
+  ) throws -> Outcome {
+    try post(message.propertyList(spansMachines: writer.spansMachines), until: deadline)
+  }
+
+  /// Posts a message that the other end does not depend on.
+  func postLater(_ message: CallMessage) {
+    // On a queue, because this may be a task, or the monitor's thread. After an error (a full disk,
+    // for example) the other end times out, or learns that this one has ended.
+    Blocking.queue().async { [self] in _ = try? post(message) }
+  }
+
+  /// Posts an entry: it is in the mailbox when this returns `posted`.
+  ///
+  /// - Parameter deadline: The caller's deadline; nil for a caller without one.
+  /// - Throws: `AppGroupError`: `unsupportedValue` for a value outside property lists or too
+  ///   large, or errors of the file system; nothing is posted then. On etcd `tooLarge` beyond 1 MiB,
+  ///   and `outcomeUnknown` if an answer was lost and the mailbox ended, or no other answer came in
+  ///   10 seconds, or by the deadline.
+  /// - Complexity: connect and send for a small one; otherwise create, flock, write, rename, close, and a
+  ///   listing after each sixteenth of the limits. On etcd one transaction.
+  package func post(
+    _ value: PropertyListValue, until deadline: ContinuousClock.Instant? = nil
+  ) throws -> Outcome {
+    let action = "post into a mailbox"
+    let bytes: [UInt8]
+    do throws(PropertyListError) {
+      bytes = try value.binaryBytes(limits: .standard)
+      guard bytes.count <= Self.maximumBytes else {
+        throw PropertyListError(
+          .tooManyBytes, at: .keyPath(""),
+          "it has \(bytes.count) bytes, and at most \(Self.maximumBytes) are taken")
+      }
+    } catch {
+      throw AppGroupError.unacceptable(error, action, path: path)
+    }
+    return try reporting(action, path: path) { try writer.post(bytes, until: deadline) }
+  }
+}
