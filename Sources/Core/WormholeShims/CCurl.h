@@ -37,11 +37,14 @@ enum ccurl_option {
   ccurl_SSLCERT = 10025,
   ccurl_HEADERDATA = 10029,
   ccurl_CAINFO = 10065,
+  ccurl_COPYPOSTFIELDS = 10165,
+  ccurl_PREREQDATA = 10313,
   ccurl_SSLKEY = 10087,
   // With a function.
   ccurl_WRITEFUNCTION = 20011,
   ccurl_READFUNCTION = 20012,
   ccurl_HEADERFUNCTION = 20079,
+  ccurl_PREREQFUNCTION = 20312,  // Since 7.80.
   // With a number of 64 bits.
   ccurl_POSTFIELDSIZE_LARGE = 30120,
 };
@@ -61,6 +64,10 @@ enum {
 // A callback of READFUNCTION, WRITEFUNCTION or HEADERFUNCTION.
 typedef size_t (*ccurl_transfer)(
     char *_Nonnull bytes, size_t size, size_t count, void *_Nonnull context);
+
+// A callback of PREREQFUNCTION: there is a connection, and the request is about to be sent. 0 lets it be.
+typedef int (*ccurl_sending)(
+    void *_Nonnull context, char *_Nullable peer, char *_Nullable own, int peer_port, int own_port);
 
 // The functions of the loaded library.
 struct ccurl_library {
@@ -140,6 +147,11 @@ static inline int ccurl_set_address(
     const struct ccurl_library *_Nonnull library, void *_Nonnull easy, enum ccurl_option option,
     const void *_Nullable value) {
   return ((int (*)(void *, int, ...))library->easy_setopt)(easy, option, value);
+}
+
+static inline int ccurl_set_sending(
+    const struct ccurl_library *_Nonnull library, void *_Nonnull easy, ccurl_sending _Nonnull value) {
+  return ((int (*)(void *, int, ...))library->easy_setopt)(easy, ccurl_PREREQFUNCTION, value);
 }
 
 static inline int ccurl_set_transfer(

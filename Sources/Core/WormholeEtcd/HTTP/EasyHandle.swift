@@ -66,20 +66,37 @@ final class EasyHandle: @unchecked Sendable {
     // said that it closes the connection.
     let open = ["Transfer-Encoding: chunked", "Connection: close"]
     try set(headers: request.headers + (transfer.contentBytes == nil ? open : []))
-    // The content comes from a function that cannot start again. So libcurl cannot send it twice,
-    // as it otherwise does when a kept connection ends before the answer.
     try set(ccurl_POST, 1)
+    let context = Unmanaged.passUnretained(transfer).toOpaque()
     if let bytes = transfer.contentBytes {
       try check(
         ccurl_set_size(library.functions, raw, ccurl_POSTFIELDSIZE_LARGE, Int64(bytes)))
     }
-    let context = Unmanaged.passUnretained(transfer).toOpaque()
-    try set(ccurl_READFUNCTION, Transfer.give)
-    try set(ccurl_READDATA, context)
+    try set(content: request.content, of: transfer, context)
     try set(ccurl_WRITEFUNCTION, Transfer.take)
     try set(ccurl_WRITEDATA, context)
     try set(ccurl_HEADERFUNCTION, Transfer.takeHeader)
     try set(ccurl_HEADERDATA, context)
+  }
+
+  // libcurl sends a request again when a kept connection ends before the answer, unless a function
+  // prevents it: one that is asked before each sending, or one that gives the content and cannot start again.
+  private func set(
+    content: [UInt8], of transfer: Transfer, _ context: UnsafeMutableRawPointer
+  ) throws(HTTPError) {
+    // libcurl sends a content of this size in one segment with the header: in two, a server wakes twice.
+    // It copies the content, and older libraries lack the function.
+    if let bytes = transfer.contentBytes, bytes < 64 << 10,
+      ccurl_set_sending(library.functions, raw, Transfer.begin) == 0
+    {
+      try set(ccurl_PREREQDATA, context)
+      return try check(
+        content.withUnsafeBytes {
+          ccurl_set_address(library.functions, raw, ccurl_COPYPOSTFIELDS, $0.baseAddress)
+        })
+    }
+    try set(ccurl_READFUNCTION, Transfer.give)
+    try set(ccurl_READDATA, context)
   }
 
   /// Makes the prepared transfer; blocks until it ends.

@@ -40,8 +40,8 @@ extension HTTPError {
   ///
   /// - Parameters:
   ///   - text: libcurl's text about this transfer.
-  ///   - wasTaken: Whether libcurl took content from us to send it. Before that, a server has at
-  ///     most the header of a request whose content is missing.
+  ///   - wasTaken: Whether libcurl took content from us, or was about to send it. Before that, a server has
+  ///     at most the header of a request whose content is missing.
   ///   - number: The kernel's error number, if a connection failed.
   static func transfer(
     _ code: Int32, _ text: String, contentWasTaken wasTaken: Bool, errorNumber number: Int
@@ -59,7 +59,8 @@ extension HTTPError {
       return HTTPError(.certificate, text)
     case 28 where !wasTaken: return HTTPError(.timedOut, "it did not answer in time")
     case 28: return HTTPError(.inDoubt, "it got the request and did not answer in time")
-    case 65: return HTTPError(.inDoubt, "the connection ended before the answer")
+    // Refused by our function, because it would be sent again; or the content would have to start again.
+    case 42, 65: return HTTPError(.inDoubt, "the connection ended before the answer")
     case _ where !wasTaken: return HTTPError(.refused, text)
     default: return HTTPError(.inDoubt, text)
     }

@@ -30,8 +30,15 @@ final class Transfer {
     self.maximumBytes = maximumBytes
   }
 
-  /// Whether libcurl took some of the content, which it does once there is a connection.
+  /// Whether libcurl took some of the content, or was about to send it with the header, which it does once
+  /// there is a connection.
   private(set) var contentWasTaken = false
+
+  /// - Returns: False if it would be the second time.
+  private func begin() -> Bool {
+    defer { contentWasTaken = true }
+    return !contentWasTaken
+  }
 
   /// The number of bytes; nil if it is not known yet.
   var contentBytes: Int? { isOpen ? nil : content.count }
@@ -80,6 +87,10 @@ final class Transfer {
 
   private static func of(_ context: UnsafeMutableRawPointer) -> Transfer {
     Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
+  }
+
+  static var begin: ccurl_sending {
+    { context, _, _, _, _ in Transfer.of(context).begin() ? 0 : 1 }
   }
 
   static var give: ccurl_transfer {

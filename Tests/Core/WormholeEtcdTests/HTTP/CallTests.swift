@@ -134,8 +134,26 @@ struct CallTests {
     #expect(server.requestCount == 1)
   }
 
-  @Test("are not sent again when a kept connection ends before the answer")
-  func once() throws {
+  @Test("arrive in one piece, header and content")
+  func onePiece() throws {
+    let server = try HostileServer { connection in
+      while true {
+        try connection.readRequest()
+        try connection.answer("{}")
+      }
+    }
+    let client = HTTPClient()
+    for _ in 0..<20 {
+      #expect(code(post(server.request(), by: client, within: .seconds(30))) == nil)
+    }
+    #expect(server.pieceCount == 20)
+  }
+
+  @Test(
+    "are not sent again when a kept connection ends before the answer", arguments: [1, 100_000])
+  func once(bytes: Int) throws {
+    let request = { (server: HostileServer) in server.request(String(repeating: "x", count: bytes))
+    }
     let server = try HostileServer { connection in
       try connection.readRequest()
       try connection.answer("1")
@@ -143,12 +161,12 @@ struct CallTests {
       connection.close()
     }
     let client = HTTPClient()
-    #expect(code(post(server.request(), by: client, within: .seconds(30))) == nil)
-    let second = post(server.request(), by: client, within: .seconds(30))
+    #expect(code(post(request(server), by: client, within: .seconds(30))) == nil)
+    let second = post(request(server), by: client, within: .seconds(30))
     #expect(code(second) == .inDoubt, "\(second)")
     #expect(server.requestCount == 2)
     // The next one has a new connection.
-    #expect(code(post(server.request(), by: client, within: .seconds(30))) == nil)
+    #expect(code(post(request(server), by: client, within: .seconds(30))) == nil)
   }
 
   @Test("do not follow a redirection")

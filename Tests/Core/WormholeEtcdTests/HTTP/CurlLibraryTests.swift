@@ -57,6 +57,8 @@ struct CurlLibraryTests {
       ("PROXY", ccurl_PROXY), ("READDATA", ccurl_READDATA), ("ERRORBUFFER", ccurl_ERRORBUFFER),
       ("HTTPHEADER", ccurl_HTTPHEADER), ("SSLCERT", ccurl_SSLCERT),
       ("HEADERDATA", ccurl_HEADERDATA), ("CAINFO", ccurl_CAINFO), ("SSLKEY", ccurl_SSLKEY),
+      ("COPYPOSTFIELDS", ccurl_COPYPOSTFIELDS), ("PREREQDATA", ccurl_PREREQDATA),
+      ("PREREQFUNCTION", ccurl_PREREQFUNCTION),
       ("WRITEFUNCTION", ccurl_WRITEFUNCTION), ("READFUNCTION", ccurl_READFUNCTION),
       ("HEADERFUNCTION", ccurl_HEADERFUNCTION),
       ("POSTFIELDSIZE_LARGE", ccurl_POSTFIELDSIZE_LARGE),
@@ -64,7 +66,7 @@ struct CurlLibraryTests {
     for (name, option) in options {
       // An older library does not know it, which is no error there.
       guard let found = find(name) else {
-        #expect(name == "QUICK_EXIT")
+        #expect(["QUICK_EXIT", "PREREQDATA", "PREREQFUNCTION"].contains(name))
         continue
       }
       #expect(found.load(fromByteOffset: 8, as: UInt32.self) == option.rawValue, "\(name)")

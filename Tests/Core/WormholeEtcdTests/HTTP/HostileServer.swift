@@ -44,8 +44,12 @@ final class HostileServer: Sendable {
   /// The complete requests that arrived.
   var requestCount: Int { requests.count.load(ordering: .acquiring) }
 
+  /// The pieces in which requests arrived.
+  var pieceCount: Int { requests.pieces.load(ordering: .acquiring) }
+
   final class Requests: Sendable {
     let count = Atomic(0)
+    let pieces = Atomic(0)
   }
 
   func request(_ content: String = "{\"a\":1}") -> HTTPRequest {
@@ -130,6 +134,7 @@ final class Connection: Sendable {
     }
     let bytes = try Program.read(from: open.descriptor.rawValue, maximumBytes: 65_536)
     guard !bytes.isEmpty else { throw Gone() }
+    requests.pieces.add(1, ordering: .acquiringAndReleasing)
     return bytes
   }
 
