@@ -289,8 +289,8 @@ extension ClaimName {
   /// Whether its owner has had it longer than declared.
   var isPastItsTerm: Bool { (declaration.age ?? .zero) >= declaration.term }
 
-  /// A default purpose identifier, which no other call returns.
-  package static func newPurposeIdentifier() -> String { ownPrefix + Nonce.next() }
+  /// The identifier of a purpose that a coordinator has by itself: a nonce.
+  static func identifier(ofOwn purpose: String) -> String { ownPrefix + purpose }
 
   private static let ownPrefix = "coordinator-"
 

@@ -35,7 +35,10 @@ public final class FileCoordinator: Sendable {
   private let state: Mutex<State>
 
   private struct State {
-    /// Nil before it is used: one that no other coordinator has.
+    /// As it was set, or that of the presenter.
+    var purposeIdentifier: String?
+    /// As claims name it. Nil before it is used; then, without an identifier, one that no other
+    /// coordinator has.
     var purpose: String?
     /// Whether it was set, so that other coordinators may have the same purpose.
     var isPurposeShared = false
@@ -45,8 +48,8 @@ public final class FileCoordinator: Sendable {
     var prepared: [ObjectIdentifier: [PresenterDemand]] = [:]
     var hasEnded = false
 
-    mutating func purposeIdentifier() -> String {
-      let used = purpose ?? ClaimName.newPurposeIdentifier()
+    mutating func purposeInUse() -> String {
+      let used = purpose ?? purposeIdentifier.map(ClaimName.purpose) ?? Nonce.next()
       purpose = used
       return used
     }
@@ -70,10 +73,10 @@ public final class FileCoordinator: Sendable {
   ) {
     self.filePresenter = filePresenter
     self.durability = durability
-    let purpose = filePresenter.map {
+    let identifier = filePresenter.map {
       "presenter-\(Self.process)-\(ObjectIdentifier($0).hashValue)"
     }
-    state = Mutex(State(purpose: purpose))
+    state = Mutex(State(purposeIdentifier: identifier))
   }
 
   private static let process = Nonce.next()
@@ -87,14 +90,16 @@ public final class FileCoordinator: Sendable {
   /// once, before the first access, to a string that is not empty, and not for a coordinator that
   /// was made for a presenter: anything else is a programming error.
   public var purposeIdentifier: String {
-    get { state.withLock { $0.purposeIdentifier() } }
+    get {
+      state.withLock { $0.purposeIdentifier ?? ClaimName.identifier(ofOwn: $0.purposeInUse()) }
+    }
     set {
       precondition(!newValue.isEmpty, "a purpose identifier must not be empty")
       state.withLock { state in
         precondition(
           !state.isPurposeShared && filePresenter == nil,
           "a purpose identifier is set once, and not of a presenter")
-        state.purpose = newValue
+        (state.purposeIdentifier, state.purpose) = (newValue, nil)
         state.isPurposeShared = true
       }
     }
@@ -150,7 +155,7 @@ extension FileCoordinator {
       // Excludes: an access that copies the item before another one publishes, and neither knows of it.
       for other in state.accesses { other.terms.meetCompanion() }
       let terms = AccessTerms(
-        purpose: ClaimName.purpose(of: state.purposeIdentifier()),
+        purpose: state.purposeInUse(),
         isPurposeShared: state.isPurposeShared,
         hasCompanions: filePresenter != nil || state.isPurposeShared || !state.accesses.isEmpty,
         term: term, until: deadline ?? .now + Self.standardWait, durability: durability,
@@ -166,15 +171,16 @@ extension FileCoordinator {
     guard filePresenter == nil, !options.contains(.forUploading), RegisteredPresenter.areNone,
       url.isFileURL,
       let purpose = state.withLock({ state in
-        state.hasEnded || state.isPurposeShared ? nil : state.purposeIdentifier()
+        state.hasEnded || state.isPurposeShared ? nil : state.purposeInUse()
       })
     else { return nil }
+    let request = AccessRequest.reading(url, options)
+    let item = ItemPath(request.path)
     do throws(Errno) {
-      guard let (lock, containers) = try ItemLock.undisturbed(url.path) else { return nil }
-      lock.isRead(for: ClaimName.purpose(of: purpose))
-      let kind = AccessRequest.reading(url, options).kind
-      return PresenterConversation.mustAsk(
-        in: containers, beforeReading: ItemPath(url.path), kind) ? nil : lock
+      guard let (lock, containers) = try ItemLock.undisturbed(item) else { return nil }
+      lock.isRead(for: purpose)
+      return PresenterConversation.mustAsk(in: containers, beforeReading: item, request.kind)
+        ? nil : lock
     } catch {
       // The acquisition finds out whether it is an error.
       return nil
@@ -189,7 +195,7 @@ extension FileCoordinator {
   func urlInCopy(of url: URL, _ options: ReadingOptions) -> URL? {
     let running = Self.running
     guard !running.isEmpty, url.isFileURL, !options.contains(.forUploading) else { return nil }
-    let purpose = ClaimName.purpose(of: purposeIdentifier)
+    let purpose = state.withLock { $0.purposeInUse() }
     // The acquisition reports the reason.
     guard let item = try? ItemPath.canonical(url.path, followingLink: true) else { return nil }
     for (coordinator, terms) in running.reversed() where terms.purpose == purpose {

@@ -81,7 +81,7 @@ import WormholeToolkit
         guard DirectoriesAbove.isRemembered(location) else { return nil }
         let plan = Faults.Plan { _, _ in .proceed }
         let isLocked = try Faults.$plan.withValue(plan) {
-          try ItemLock.undisturbed(location.text) != nil
+          try ItemLock.undisturbed(location) != nil
         }
         return isLocked ? plan.calls : nil
       }

@@ -60,7 +60,7 @@ struct RepeatedAccessTests {
     var found: ItemLock?
     try eventually("it is read without a look") {
       try remember()
-      found = try ItemLock.undisturbed(item.text)?.lock
+      found = try ItemLock.undisturbed(item)?.lock
       return found != nil
     }
     let lock = try #require(found)
@@ -130,16 +130,16 @@ struct RepeatedAccessTests {
   func disturbed() throws {
     try remember()
     let access = try scene.acquisition("d/e/a", .content).run()
-    #expect(try ItemLock.undisturbed(item.text) == nil)
+    #expect(try ItemLock.undisturbed(item) == nil)
     access.end()
     try remember()
     let exclusive = try FileDescriptor.open(item.text, .readOnly)
     #expect(try exclusive.tryLock(.exclusive))
-    #expect(try ItemLock.undisturbed(item.text) == nil)
+    #expect(try ItemLock.undisturbed(item) == nil)
     try exclusive.unlock()
     try remember()
     try FileManager.default.removeItem(at: scene.url("d/e/a"))
     try scene.makeDirectory("d/e/a")
-    #expect(try ItemLock.undisturbed(item.text) == nil)
+    #expect(try ItemLock.undisturbed(item) == nil)
   }
 }

@@ -50,21 +50,19 @@ final class ItemLock: Sendable {
   /// In the order of `ItemAcquisition`: a process that is not seen after the file is locked finds the
   /// lock (Tests/Models/claims.pml, LOOK_FIRST).
   ///
-  /// - Parameter path: absolute.
   /// - Returns: nil unless this access can begin at once; with the containers whose presenters would
   ///   have to be asked.
   /// - Complexity: eight system calls, and two for the end.
   static func undisturbed(
-    _ path: String
+    _ item: ItemPath
   ) throws(Errno) -> (lock: ItemLock, containers: [ItemPath])? {
-    let item = ItemPath(path)
     guard let above = DirectoriesAbove.known(item), above.sites.isEmpty,
       // Opening a file of another kind may have effects.
-      try fileStatus(path).kind == .regular
+      try fileStatus(item.text).kind == .regular
     else { return nil }
-    let lock = try ItemLock(.openWithoutLinks(path, [.readOnly, .nonBlocking]))
+    let lock = try ItemLock(.openWithoutLinks(item.text, [.readOnly, .nonBlocking]))
     guard try lock.tryLock(.shared), try !exists(above.site, at: Directory.current),
-      above.isCurrent, try fileStatus(path).isSameFile(as: lock.status)
+      above.isCurrent, try lock.isAt(item)
     else { return nil }
     let beside = DirectoriesAbove.isMark(above.containerBeside) ? [item.parent] : []
     return (lock, beside + above.containers)
