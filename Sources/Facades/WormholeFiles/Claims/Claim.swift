@@ -59,7 +59,7 @@ package final class Claim: Sendable {
 
   /// The path of the private copy, for programs.
   package var copyPath: String {
-    NameWriter.text(joining: [site.path, "/", name.text, "/", site.location.name.text])
+    NameWriter.text(joining: [site.path, "/", name.text, "/", site.itemName])
   }
 
   /// Whether entries of the claim inherit access control lists.

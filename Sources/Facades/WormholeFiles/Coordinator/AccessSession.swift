@@ -151,7 +151,11 @@ final class AccessOpening: Waiting {
         } else if let place, !request.kind.isReading {
           path = place
         }
-        if !path.utf8.elementsEqual(request.path.utf8) || !request.url.isFileURL {
+        // A comparison of bytes takes thousands of instructions.
+        let isAsAsked =
+          path.utf8.count == request.path.utf8.count
+          && path.utf8.elementsEqual(request.path.utf8)
+        if !isAsAsked || !request.url.isFileURL {
           // A relative URL is resolved in a directory only if its URL ends with a slash.
           let isDirectory = request.url.hasDirectoryPath && !request.wantsSnapshot
           urls[index] = URL(

@@ -197,10 +197,11 @@ extension ItemPath {
 
   /// The place of an existing item, if its path is the kernel's own: it leads there without a link.
   private static func asWritten(_ written: String) -> (place: ItemPath, item: SharedDescriptor?)? {
-    guard isPlain(written.utf8) else { return nil }
+    let place = ItemPath(written)
+    guard place.isPlain else { return nil }
     do throws(Errno) {
       let item = SharedDescriptor(try FileDescriptor.openWithoutLinks(written, .pathOnly))
-      return (ItemPath(written), item)
+      return (place, item)
     } catch {
       // The longer way finds the item, or the reason.
       return nil
@@ -208,10 +209,11 @@ extension ItemPath {
   }
 
   /// Whether an absolute path has only names in it, and none of coordination's own: see `isPutAway`.
-  private static func isPlain(_ written: String.UTF8View) -> Bool {
-    guard written.first == slash, written.last != slash else { return false }
+  private var isPlain: Bool {
+    let (slash, dot) = (Self.slash, Self.dot)
+    guard bytes.first == slash, bytes.last != slash else { return false }
     var last: (UInt8, UInt8) = (0, 0)
-    for byte in written {
+    for byte in bytes {
       if last.1 == slash, byte == slash { return false }
       // "/./", "/..", "/.coordination-"; other hidden names with a "c" may as well go the longer way.
       if last == (slash, dot), [slash, dot, UInt8(ascii: "c")].contains(byte) { return false }

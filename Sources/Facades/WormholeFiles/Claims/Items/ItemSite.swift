@@ -30,8 +30,8 @@ package final class ItemSite: Sendable {
   package static let prefix = ".coordination-"
   static let trashPrefix = "trash-"
   static func isSite(_ name: FileName) -> Bool { name.hasPrefix(prefix) }
-  /// The path of the item, seen from the site.
-  var item: String { "../" + location.name.text }
+  /// The name of the item, and its path seen from the site.
+  let itemName, item: String
 
   var descriptor: Int32 { directory.descriptor.rawValue }
   /// The device of the directory that contains the item.
@@ -43,6 +43,8 @@ package final class ItemSite: Sendable {
     status = try directory.status()
     let access = try Self.check(status, location, at: path)
     self.location = location
+    itemName = location.name.text
+    item = "../" + itemName
     self.path = path
     let directory = SharedDescriptor(directory)
     self.directory = directory
