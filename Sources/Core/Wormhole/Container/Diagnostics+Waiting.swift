@@ -26,14 +26,16 @@ extension SharedContainer {
 }
 
 /// Measures one wait for other processes, and reports it when it has ended.
+@usableFromInline
 package struct WaitMeter {
-  private var began: ContinuousClock.Instant?
+  @usableFromInline var began: ContinuousClock.Instant?
 
   package init() {}
 
   /// Takes a step of the wait.
   ///
   /// - Parameter what: the awaited thing: a word.
+  @inlinable
   package mutating func take<Outcome>(
     _ what: String, path: @autoclosure () -> String, in container: @autoclosure () -> String? = nil,
     _ step: () throws -> WaitingStep<Outcome>
@@ -53,7 +55,7 @@ package struct WaitMeter {
     }
   }
 
-  private mutating func note(
+  @usableFromInline mutating func note(
     _ what: String, _ path: @autoclosure () -> String, _ container: @autoclosure () -> String?,
     _ outcome: String
   ) {
