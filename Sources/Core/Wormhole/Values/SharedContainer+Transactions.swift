@@ -93,7 +93,10 @@ extension SharedContainer {
   // Two names may be equal as keys of a dictionary and have two files: é, and e with an accent.
   fileprivate func distinct(_ identifiers: [String]) throws -> [Value] {
     let values = Set(identifiers).map(value)
-    guard Set(identifiers.map { Array($0.utf8) }).count == values.count else {
+    guard
+      values.count == identifiers.count
+        || Set(identifiers.map { Array($0.utf8) }).count == values.count
+    else {
       throw AppGroupError(
         .unsupportedValue, "change several values", path: location,
         reason: "two of the identifiers are the same text in different bytes",

@@ -37,19 +37,34 @@ package struct Transaction: Sendable {
     package let transaction: Transaction
     let number: Int
     package let kind: Kind
+    package let content: String
 
-    package var content: String { "\(transaction.path)/\(number)" }
-    var note: String { "\(transaction.nonce) \(number) \(kind.rawValue)\n" }
+    package init(transaction: Transaction, number: Int, kind: Kind) {
+      self.transaction = transaction
+      self.number = number
+      self.kind = kind
+      content = NameWriter.text(joining: [transaction.path, "/", String(number)])
+    }
+
+    var note: String {
+      NameWriter.text(joining: [transaction.nonce, " ", String(number), " ", kind.rawValue, "\n"])
+    }
   }
 
   package static let directory = NameKind.own + "/transactions"
 
   let nonce: String
-
   /// Its directory, relative to the container.
-  package var path: String { Self.directory + "/" + nonce }
-  package var open: String { path + "/open" }
-  package var committed: String { path + "/committed" }
+  package let path: String
+  package let open: String
+  package let committed: String
+
+  package init(nonce: String) {
+    self.nonce = nonce
+    path = NameWriter.text(joining: [Self.directory, "/", nonce])
+    open = NameWriter.text(joining: [path, "/open"])
+    committed = NameWriter.text(joining: [path, "/committed"])
+  }
 
   /// Reads the note of a value's lease.
   ///

@@ -8,12 +8,15 @@ struct TransactionWork<Result: Sendable>: Sendable {
   /// The values' leases, after the lease of the role: all processes take the role's lease first.
   let files: [ValueFile]
 
-  private var container: SharedContainer { update.container }
-  private var terms: ChangeTerms { update.terms }
-  private var durability: Durability { update.terms.durability }
+  // Stored, because the update has a generic type, which each read of it would look up.
+  private let container: SharedContainer
+  private let terms: ChangeTerms
+  private var durability: Durability { terms.durability }
 
   init(_ update: ValuesUpdate<Result>) {
     self.update = update
+    container = update.container
+    terms = update.terms
     files = [update.role?.value?.store.file].compactMap(\.self) + update.values.map(\.store.file)
   }
 
