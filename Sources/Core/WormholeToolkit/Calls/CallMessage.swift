@@ -58,10 +58,13 @@ enum CallMessage: Sendable {
   func propertyList(spansMachines: Bool) -> PropertyListValue {
     switch self {
     case .request(let key, let value, let expiry):
-      var message: PropertyListValue = [
-        "kind": "request", "id": PropertyListValue(key.id), "replyTo": .string(key.replyTo),
-        "value": value,
-      ]
+      // A literal would have no room for the expiry.
+      var fields = [String: PropertyListValue](minimumCapacity: 8)
+      fields["kind"] = "request"
+      fields["id"] = PropertyListValue(key.id)
+      fields["replyTo"] = .string(key.replyTo)
+      fields["value"] = value
+      var message = PropertyListValue.dictionary(consume fields)
       expiry.write(into: &message)
       if spansMachines, let left = expiry.remainingUnlessNever {
         message["left"] = .integer(Int64(left / .milliseconds(1)))
