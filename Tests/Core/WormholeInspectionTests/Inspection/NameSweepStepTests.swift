@@ -1,10 +1,9 @@
-import WormholeToolkit
-
 #if DEBUG
   import Testing
   import WormholePropertyLists
   import WormholeSystem
   import WormholeTestSupport
+  import WormholeToolkit
 
   @testable import Wormhole
   @testable import WormholeInspection

@@ -1,10 +1,9 @@
-import WormholeToolkit
-
 #if DEBUG
   import Testing
   import Wormhole
   import WormholeSystem
   import WormholeTestSupport
+  import WormholeToolkit
 
   /// The system calls of each operation in steady state: nobody else uses the name, and the same
   /// operation was done a moment ago. Counts are the same on a busy machine.

@@ -1,11 +1,10 @@
-import WormholeToolkit
-
 #if DEBUG
   import FoundationEssentials
   import Testing
   import Wormhole
   import WormholeSystem
   import WormholeTestSupport
+  import WormholeToolkit
 
   @testable import WormholeFiles
 
@@ -57,6 +56,8 @@ import WormholeToolkit
 
     @Test("Registering a presenter takes no more calls for those that are registered already")
     func registering() throws {
+      // Otherwise they would register in a container of this user's.
+      _ = try scene.directory.container()
       let presenters = (0..<30).map { _ in SavingPresenter(scene.url("a").path) }
       let costs = try presenters.map { presenter in
         let plan = Faults.Plan { _, _ in .proceed }

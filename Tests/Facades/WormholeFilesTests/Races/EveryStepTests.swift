@@ -1,10 +1,9 @@
-import WormholeToolkit
-
 #if DEBUG
   import FoundationEssentials
   import Testing
   import WormholeSystem
   import WormholeTestSupport
+  import WormholeToolkit
 
   @testable import WormholeFiles
 
