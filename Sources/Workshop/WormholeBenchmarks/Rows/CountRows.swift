@@ -63,6 +63,8 @@ enum CountRows {
       let file = try CoordinatedFile(in: container.url.path)
       return { try file.read() }
     },
+    // Counted step by step, one takes seconds, so nothing is kept for the next one: this is a write after
+    // a pause.
     Operation(name: "coordinated write", limit: 30_000) { container in
       let file = try CoordinatedFile(in: container.url.path)
       let content = [UInt8](repeating: 0x20, count: RawValue.contentBytes)
