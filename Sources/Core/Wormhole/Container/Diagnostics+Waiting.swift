@@ -26,16 +26,14 @@ extension SharedContainer {
 }
 
 /// Measures one wait for other processes, and reports it when it has ended.
-@usableFromInline
 package struct WaitMeter {
-  @usableFromInline var began: ContinuousClock.Instant?
+  private var began: ContinuousClock.Instant?
 
   package init() {}
 
   /// Takes a step of the wait.
   ///
   /// - Parameter what: the awaited thing: a word.
-  @inlinable
   package mutating func take<Outcome>(
     _ what: String, path: @autoclosure () -> String, in container: @autoclosure () -> String? = nil,
     _ step: () throws -> WaitingStep<Outcome>
@@ -55,7 +53,7 @@ package struct WaitMeter {
     }
   }
 
-  @usableFromInline mutating func note(
+  private mutating func note(
     _ what: String, _ path: @autoclosure () -> String, _ container: @autoclosure () -> String?,
     _ outcome: String
   ) {

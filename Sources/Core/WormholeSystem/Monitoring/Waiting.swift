@@ -6,7 +6,6 @@ import Synchronization
 /// and tasks that suspend.
 ///
 /// Only one thread at a time takes a step.
-@usableFromInline
 package protocol Waiting<Outcome>: AnyObject, SendableMetatype {
   associatedtype Outcome: Sendable
 
@@ -39,8 +38,6 @@ extension ContinuousClock.Instant? {
 }
 
 /// The state of a wait.
-// Without the attribute here, no other module inlines or specializes the inlinable functions below.
-@usableFromInline
 package enum WaitingStep<Outcome> {
   case done(Outcome)
   /// There is nothing to do before the latch is raised or, if there is an instant, before it is
@@ -52,7 +49,6 @@ package enum WaitingStep<Outcome> {
   case turn(FileCounter, seen: UInt32, Duration)
 
   /// Something has changed: try again at once.
-  @inlinable
   package static var again: Self { .spin(.zero) }
 }
 
@@ -89,7 +85,6 @@ extension WaitingStep {
 
 extension Waiting {
   /// Takes all steps, and blocks the calling thread between them.
-  @inlinable
   package func run() throws -> Outcome {
     while true {
       if let outcome = try step().block() { return outcome }

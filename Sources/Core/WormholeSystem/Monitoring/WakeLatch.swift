@@ -3,7 +3,6 @@ import Synchronization
 
 /// A latch that stays raised until a waiter looks. A wake-up is a hint, never the data, and any
 /// number of them before the next look count as one.
-@usableFromInline
 package final class WakeLatch: Sendable {
   private struct State {
     var isRaised = false
@@ -71,7 +70,6 @@ package final class WakeLatch: Sendable {
   }
 
   /// Blocks the calling thread until the latch is raised or the deadline has passed.
-  @usableFromInline
   package func block(until deadline: ContinuousClock.Instant?) {
     let semaphore = state.withLock { state -> ThreadSemaphore? in
       if exchange(&state.isRaised, with: false) { return nil }

@@ -5,7 +5,6 @@ import WormholeShims
 ///
 /// Only the kernel reads and changes it, through futex(2) and pread(2). So a file that is shortened or
 /// damaged at any moment is an error, and not a fault of the memory that it is mapped to.
-@usableFromInline
 package final class FileCounter: Sendable {
   private let file: FileDescriptor
   private let address: UInt
@@ -42,7 +41,6 @@ package final class FileCounter: Sendable {
   /// returns at once if the number is not the given one.
   ///
   /// - Returns: False if the file has no number.
-  @usableFromInline
   package func wait(unlessChangedFrom value: UInt32, atMost limit: Duration) -> Bool {
     csys_await_change(address, value, Int(limit / .nanoseconds(1))) == 0
       || [EAGAIN, ETIMEDOUT, EINTR].contains(errno)

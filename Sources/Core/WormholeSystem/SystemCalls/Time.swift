@@ -67,7 +67,6 @@ private func shows(_ instant: Int, _ time: tm) -> Bool {
 
 /// Blocks the calling thread for a moment. Only for threads that may block, never for the
 /// cooperative pool. A signal may end the pause early, so callers check their condition again.
-@usableFromInline
 package func pauseThread(_ duration: Duration) {
   let (seconds, attoseconds) = duration.components
   var time = timespec(
