@@ -66,13 +66,18 @@ let rooms: [Target] = [
   // WCSession and what belongs to it (source-compatible): a phone and a watch over PeerSession.
   room(
     "Facades/WatchConnectivity",
-    ["SharedUserDefaults", "WormholePeers", "Wormhole", "WormholePropertyLists"]),
+    [
+      "SharedUserDefaults", "WormholePeers", "WormholeToolkit", "Wormhole",
+      "WormholePropertyLists",
+    ]),
   // Communicator 4.1 (source-compatible), over WCSession.
   room("Facades/Communicator", ["WatchConnectivity", "WormholePropertyLists"]),
   // MMWormhole 2.0 (source-compatible), over values, coordinated archives and WCSession.
   room(
     "Facades/MMWormhole",
-    ["WatchConnectivity", "WormholeFiles", "Wormhole", "WormholePropertyLists"]),
+    [
+      "WatchConnectivity", "WormholeFiles", "WormholeToolkit", "Wormhole", "WormholePropertyLists",
+    ]),
   // For tests of code that uses WatchConnectivity: sessions, counterparts and processes of a test's own.
   room(
     "Facades/ConnectivityTesting",

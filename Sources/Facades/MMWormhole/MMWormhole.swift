@@ -2,7 +2,7 @@ import Dispatch
 public import Foundation
 import Synchronization
 public import Wormhole
-import WormholeSystem
+import WormholeToolkit
 
 /// A passage for messages between the processes of an App Group; source-compatible with MMWormhole
 /// 2.0.

@@ -4,7 +4,7 @@ import Synchronization
 import Wormhole
 import WormholePeers
 import WormholePropertyLists
-import WormholeSystem
+import WormholeToolkit
 
 /// The type that sends messages: only `WCSession` conforms.
 ///

@@ -5,6 +5,7 @@ import WormholeInspection
 import WormholePeers
 import WormholePropertyLists
 import WormholeSystem
+import WormholeToolkit
 import WormholeWorkshop
 
 struct MonitorLine: Sendable {
