@@ -1,4 +1,3 @@
-import Dispatch
 import WormholeSystem
 
 /// A lock of a name, for one process at a time; on etcd for all machines. `wormhole lock --name` takes the

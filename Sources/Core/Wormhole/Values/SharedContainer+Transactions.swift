@@ -1,4 +1,3 @@
-import Synchronization
 public import WormholePropertyLists
 import WormholeSystem
 

@@ -1,4 +1,3 @@
-import Dispatch
 import Synchronization
 
 /// The monitor's work on file systems. It never holds the monitor's lock and never runs on the

@@ -1,4 +1,3 @@
-import Dispatch
 import Synchronization
 
 /// The checks that follow an event: a dying process's close is reported just before the kernel frees its

@@ -1,5 +1,3 @@
-import Dispatch
-
 /// A handler from a program, which runs in its isolation.
 ///
 /// A closure that is written in a method of a `@MainActor` class, or of an actor, belongs to that

@@ -1,6 +1,4 @@
-import Dispatch
 public import Foundation
-import Synchronization
 import Wormhole
 import WormholePeers
 import WormholePropertyLists

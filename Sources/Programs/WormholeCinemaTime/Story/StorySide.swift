@@ -1,6 +1,5 @@
 import ConnectivityTesting
 import WatchConnectivity
-import WormholeSystem
 import WormholeToolkit
 import WormholeWorkshop
 

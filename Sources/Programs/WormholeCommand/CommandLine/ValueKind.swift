@@ -1,5 +1,4 @@
 import FoundationEssentials
-import WormholeSystem
 import WormholeToolkit
 
 /// The form of an argument, checked while the command line is parsed.

@@ -4,7 +4,6 @@ import Wormhole
 import WormholeInspection
 import WormholePeers
 import WormholePropertyLists
-import WormholeSystem
 import WormholeToolkit
 import WormholeWorkshop
 

@@ -1,6 +1,5 @@
 import Wormhole
 import WormholePropertyLists
-import WormholeSystem
 import WormholeToolkit
 
 extension CommandDescription {

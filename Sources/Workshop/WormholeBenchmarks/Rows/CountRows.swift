@@ -1,7 +1,6 @@
 import FoundationEssentials
 import Wormhole
 import WormholePeers
-import WormholeSystem
 import WormholeToolkit
 import WormholeWorkshop
 

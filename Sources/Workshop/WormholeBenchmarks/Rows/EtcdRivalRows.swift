@@ -1,4 +1,3 @@
-import Dispatch
 import Wormhole
 import WormholeSystem
 import WormholeWorkshop
