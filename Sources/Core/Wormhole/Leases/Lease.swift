@@ -28,6 +28,8 @@ package final class Lease: Sendable {
   private let others = Atomic(0)
   /// Whether the file that declares this process still exists, as far as is known.
   package let isDeclared: Atomic<Bool>
+  /// Whether it was open before: a child that was forked meanwhile has the same open file.
+  private let wasKept: Bool
   /// The lease that this one becomes again when it ends, if it stays open, and its surroundings then.
   private let next = Mutex<(lease: WarmLease, surroundings: [FileName])?>(nil)
   /// When the kept version was published, as far as that is known: only a holder changes it.
@@ -37,8 +39,9 @@ package final class Lease: Sendable {
   /// if the lease was taken over already.
   init(
     site: LeaseSite, held: HeldDirectory, mode: LockMode, term: Duration,
-    surroundings: [FileName] = [], keptVersion: Stamp? = nil
+    surroundings: [FileName] = [], keptVersion: Stamp? = nil, wasKept: Bool = false
   ) throws(Errno) {
+    self.wasKept = wasKept
     self.keptVersion = Mutex(keptVersion)
     self.site = site
     self.held = held
@@ -95,7 +98,10 @@ package final class Lease: Sendable {
     let isWarm = next?.lease.keep(
       site, held, keptVersion.withLock(\.self), next?.surroundings ?? [],
       for: declaration.identity.processID)
-    if isWarm != true { site.letGo() }
+    guard isWarm != true else { return }
+    // Otherwise closing is enough. It cannot fail for an open file.
+    if wasKept { try? held.descriptor.unlock() }
+    site.letGo()
   }
 
   private func undeclare() {

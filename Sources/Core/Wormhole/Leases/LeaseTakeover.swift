@@ -95,10 +95,14 @@ extension LeaseSite {
       case .noSuchFile: return
       case .isDirectory:
         // At once: its process may have it locked, and be stopped, and would keep it.
-        if layout.isPassing, entry.name.text == Self.spare,
-          try removeIfEmpty(Self.spare, at: directory)
-        {
-          return
+        if layout.isPassing, entry.name.text == Self.spare {
+          // The process that has kept the lease finds out by its times, which on tmpfs neither a removal
+          // nor a creation right after it has to change. Another user's lease is not kept.
+          let (seconds, nanoseconds) = realTime()
+          _ = try tolerating(
+            [.notPermitted],
+            setModified(FileName("."), at: directory, seconds: seconds, nanoseconds: nanoseconds))
+          if try removeIfEmpty(Self.spare, at: directory) { return }
         }
         // It may have content that no process of this package wrote, so we must not delete it.
         try home.setAside(entry.name, at: directory)

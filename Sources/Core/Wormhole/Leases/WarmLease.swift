@@ -8,7 +8,8 @@ import WormholeSystem
 /// change the directory's times. So if they are what they were at the release, no process was holder
 /// since: nothing was left in the lease, and the kept version is the same. If they differ, or another
 /// process holds the lease, it is closed, and the change takes the ordinary way (Tests/Models/lease.pml,
-/// WARM).
+/// WARM). Only the removal of an entry does not always change them: tmpfs takes the time from the removed
+/// file, which may be that of the last change.
 ///
 /// All are closed once a second, because this process does not learn that the directory of a name was
 /// moved, and because an open directory delays the events of its removal.
@@ -54,7 +55,7 @@ package final class WarmLease: Sendable {
       }
       return try Lease(
         site: kept.site, held: kept.held, mode: .exclusive, term: term,
-        surroundings: kept.surroundings, keptVersion: kept.keptVersion)
+        surroundings: kept.surroundings, keptVersion: kept.keptVersion, wasKept: true)
     } catch {
       // The ordinary way reports what is wrong, or finds the lease gone.
       return nil
