@@ -28,7 +28,7 @@ package final class Lease: Sendable {
   private let others = Atomic(0)
   /// Whether the file that declares this process still exists, as far as is known.
   package let isDeclared: Atomic<Bool>
-  /// Whether it was open before: a child that was forked meanwhile has the same open file.
+  /// Whether it was open before this lease.
   private let wasKept: Bool
   /// The lease that this one becomes again when it ends, if it stays open, and its surroundings then.
   private let next = Mutex<(lease: WarmLease, surroundings: [FileName])?>(nil)
@@ -99,7 +99,7 @@ package final class Lease: Sendable {
       site, held, keptVersion.withLock(\.self), next?.surroundings ?? [],
       for: declaration.identity.processID)
     guard isWarm != true else { return }
-    // Otherwise closing is enough. It cannot fail for an open file.
+    // A child that was forked meanwhile would keep the lock. It fails only for a file that is not open.
     if wasKept { try? held.descriptor.unlock() }
     site.letGo()
   }

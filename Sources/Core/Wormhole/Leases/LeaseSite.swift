@@ -168,6 +168,14 @@ package final class HeldDirectory: Sendable {
 
   func status() throws(Errno) -> FileStatus { try descriptor.status() }
 
+  /// Changes its times, so that a process that has kept the lease does not take it again unseen: on tmpfs
+  /// neither a removal nor a creation right after it has to change them. Another user's is not kept.
+  package func touch() throws(Errno) {
+    let (seconds, nanoseconds) = realTime()
+    _ = try tolerating(
+      [.notPermitted], descriptor.setModified(seconds: seconds, nanoseconds: nanoseconds))
+  }
+
   /// A removed directory has no links, and its holder has lost the lease (rule 4).
   package func isRemoved() throws(Errno) -> Bool { try descriptor.status().links == 0 }
 }

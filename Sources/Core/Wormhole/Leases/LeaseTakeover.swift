@@ -95,14 +95,10 @@ extension LeaseSite {
       case .noSuchFile: return
       case .isDirectory:
         // At once: its process may have it locked, and be stopped, and would keep it.
-        if layout.isPassing, entry.name.text == Self.spare {
-          // The process that has kept the lease finds out by its times, which on tmpfs neither a removal
-          // nor a creation right after it has to change. Another user's lease is not kept.
-          let (seconds, nanoseconds) = realTime()
-          _ = try tolerating(
-            [.notPermitted],
-            setModified(FileName("."), at: directory, seconds: seconds, nanoseconds: nanoseconds))
-          if try removeIfEmpty(Self.spare, at: directory) { return }
+        if layout.isPassing, entry.name.text == Self.spare,
+          try removeIfEmpty(Self.spare, at: directory)
+        {
+          return
         }
         // It may have content that no process of this package wrote, so we must not delete it.
         try home.setAside(entry.name, at: directory)
@@ -113,6 +109,7 @@ extension LeaseSite {
 
   /// Removes the leftovers of dead predecessors in the lease; only for its exclusive holder.
   func removeLeftovers(_ names: [FileDescriptor.Entry], in held: HeldDirectory) throws(Errno) {
+    if layout.isPassing, !names.isEmpty { try held.touch() }
     for entry in names { try remove(entry, at: held.descriptor.rawValue) }
   }
 

@@ -57,7 +57,8 @@ package final class WarmLease: Sendable {
         site: kept.site, held: kept.held, mode: .exclusive, term: term,
         surroundings: kept.surroundings, keptVersion: kept.keptVersion, wasKept: true)
     } catch {
-      // The ordinary way reports what is wrong, or finds the lease gone.
+      // The ordinary way reports what is wrong, or finds the lease gone. Unlocking fails as the rest did.
+      try? kept.held.descriptor.unlock()
       return nil
     }
   }

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 import WormholePropertyLists
 import WormholeSystem
@@ -45,6 +46,20 @@ struct WarmLeaseTests {
         return taken != nil
       }
     }
+  }
+
+  @Test("leaves no lock to a forked child, if it is not kept again")
+  func inherited() throws {
+    var copies: [Int32] = []
+    defer { for copy in copies { close(copy) } }
+    try eventually("it is taken again within a second") {
+      try value.replace(with: 1)
+      let lease = try value.store.file.warmLease?.take(term: .seconds(600))
+      // As the child has it.
+      if let lease { copies.append(dup(lease.held.descriptor.rawValue)) }
+      return lease != nil
+    }
+    try value.replace(with: 2, until: .now)
   }
 
   @Test("is closed if a process was holder since, and was killed")
