@@ -66,10 +66,14 @@ enum QueueVerbs {
       try entry?.fail("on purpose", isKept: rest.first == "kept")
     case "queue-poison":
       let consumer = try queue.consume(
-        until: .now + .seconds(5), maximumDeliveries: Int(rest[0]))
+        until: .now + .seconds(5), attempts: Int(rest[0]))
       while let entry = try consumer.next(until: .now) {
         try note("\(entry.payload.intValue ?? -1)", in: rest[1])
-        if entry.payload == 0 { try entry.release(after: .zero) } else { try entry.acknowledge() }
+        if entry.payload == 0 {
+          try entry.retry(after: .zero, because: "again")
+        } else {
+          try entry.acknowledge()
+        }
       }
       consumer.close()
     case "queue-retry":

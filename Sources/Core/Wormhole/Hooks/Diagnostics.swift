@@ -71,7 +71,7 @@ public enum Diagnostics {
     case quarantine
     /// An entry of a queue was delivered for the first time. Measured only.
     case delivery
-    /// An entry of a queue was delivered again. Level `info`; fields `queue`, `entry` and `deliveries`.
+    /// An entry of a queue was delivered again. Level `info`; fields `queue`, `entry` and `attempt`.
     case redelivery
     /// A peer became reachable or unreachable. Level `info`; fields `peer`, `state` and `reason`.
     case reachability

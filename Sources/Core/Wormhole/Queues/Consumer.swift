@@ -8,23 +8,22 @@ extension Queue {
   /// - Parameters:
   ///   - deadline: how long to wait for the current consumer; a past deadline means "only if there
   ///     is none". By default 10 seconds from now.
-  ///   - maximumDeliveries: after this many deliveries, including those to earlier consumers, an
-  ///     entry that has not ended fails: it is kept, and `failures()` lists it. By default any
-  ///     number.
+  ///   - attempts: after this many attempts, including those of earlier consumers, an entry that has
+  ///     not ended fails: it is kept, and `failures()` lists it. By default any number.
   /// - Throws: `AppGroupError.Code.timedOut`, whose `holder` is the current consumer; or errors of
   ///   the file system.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func consume(
-    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
+    until deadline: ContinuousClock.Instant? = nil, attempts: Int? = nil
   ) throws -> Consumer {
-    try join(ConsumerTerms(maximumDeliveries), until: deadline)
+    try join(ConsumerTerms(attempts), until: deadline)
   }
 
   /// Becomes the queue's consumer; see the form without `async`.
   public func consume(
-    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
+    until deadline: ContinuousClock.Instant? = nil, attempts: Int? = nil
   ) async throws -> Consumer {
-    try await join(ConsumerTerms(maximumDeliveries), until: deadline)
+    try await join(ConsumerTerms(attempts), until: deadline)
   }
 
   /// Becomes one of the queue's workers: each entry goes to one of them, until `close()`, until the
@@ -44,7 +43,7 @@ extension Queue {
   /// - Parameters:
   ///   - deadline: how long to wait for a consumer that has the queue alone; by default 10 seconds
   ///     from now.
-  ///   - maximumDeliveries: see `consume`.
+  ///   - attempts: see `consume`.
   ///   - keepsOrder: whether no two workers handle entries of one sender at the same time. All workers
   ///     of a queue have to agree.
   /// - Throws: `AppGroupError`: as `consume`.
@@ -53,20 +52,20 @@ extension Queue {
   ///   are other workers, a look at their registrations each second, and with each event.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func work(
-    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil,
+    until deadline: ContinuousClock.Instant? = nil, attempts: Int? = nil,
     keepsOrder: Bool = false
   ) throws -> Consumer {
     try join(
-      ConsumerTerms(maximumDeliveries, isWorker: true, keepsOrder: keepsOrder), until: deadline)
+      ConsumerTerms(attempts, isWorker: true, keepsOrder: keepsOrder), until: deadline)
   }
 
   /// Becomes one of the queue's workers; see the form without `async`.
   public func work(
-    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil,
+    until deadline: ContinuousClock.Instant? = nil, attempts: Int? = nil,
     keepsOrder: Bool = false
   ) async throws -> Consumer {
     try await join(
-      ConsumerTerms(maximumDeliveries, isWorker: true, keepsOrder: keepsOrder), until: deadline)
+      ConsumerTerms(attempts, isWorker: true, keepsOrder: keepsOrder), until: deadline)
   }
 
   package func join(
@@ -128,8 +127,9 @@ extension Queue {
 
     deinit { close() }
 
-    /// Closes the consumer: unacknowledged entries go to the next one. A caller waiting in `next`
-    /// is woken with `invalidToken`. Further calls have no effect.
+    /// Closes the consumer: unacknowledged entries go to the next one, as if given back: what this
+    /// one did with them is no attempt. A caller waiting in `next` is woken with `invalidToken`.
+    /// Further calls have no effect.
     public func close() { end(asDeath: false) }
 
     /// Closes the consumer as the death of its process would, for other processes; here as `close`.
@@ -148,6 +148,9 @@ extension Queue {
     /// Promises that this consumer takes no entry after the one that it has, unless it loses that or
     /// gives it back, and is closed then. On etcd it leaves in the transaction that ends the entry.
     package func takesNoMore() { state.withLock(\.tenure).takesNoMore() }
+
+    /// When the next entry is due that it has to try again; nil if it has none.
+    package var nextRetry: ContinuousClock.Instant? { state.withLock(\.tenure).nextRetry }
 
     /// How often it has joined, including the first time.
     package var tenures: Int { state.withLock(\.count) }

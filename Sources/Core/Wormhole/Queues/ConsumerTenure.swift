@@ -4,8 +4,8 @@ import WormholeSystem
 
 /// How a consumer takes part in its queue, each time that it joins.
 package struct ConsumerTerms: Sendable {
-  /// The number of deliveries after which an entry has failed; nil for any number.
-  let maximumDeliveries: Int?
+  /// The number of attempts after which an entry has failed; nil for any number.
+  let attempts: Int?
   /// Whether it joins again after it was replaced; otherwise `next` throws `leaseLost`.
   let joinsAgain: Bool
   let isWorker: Bool
@@ -13,10 +13,10 @@ package struct ConsumerTerms: Sendable {
   let keepsOrder: Bool
 
   package init(
-    _ maximumDeliveries: Int? = nil, joinsAgain: Bool = true, isWorker: Bool = false,
+    _ attempts: Int? = nil, joinsAgain: Bool = true, isWorker: Bool = false,
     keepsOrder: Bool = false
   ) {
-    self.maximumDeliveries = maximumDeliveries
+    self.attempts = attempts
     self.joinsAgain = joinsAgain
     self.isWorker = isWorker
     self.keepsOrder = keepsOrder
@@ -97,6 +97,8 @@ final class ConsumerTenure: Sendable {
     return true
   }
 
+  var nextRetry: ContinuousClock.Instant? { deliveries.due }
+
   func takesNoMore() { deliveries.isFinal.store(true, ordering: .relaxed) }
 
   func noteLoss(until deadline: ContinuousClock.Instant?) throws -> AppGroupError {
@@ -113,11 +115,13 @@ final class ConsumerTenure: Sendable {
   /// - Parameter asDeath: whether the registration ends as if this process had died.
   func end(asDeath: Bool = false) {
     cancelWatches()
+    for batch in deliveries.endAll() where !asDeath { batch.close() }
     place.end(registration, asDeath: asDeath)
   }
 
   func endLater() {
     cancelWatches()
+    _ = deliveries.endAll()
     place.endLater(registration)
   }
 
@@ -244,18 +248,21 @@ struct ConsumerSteps {
       return nil
     }
     if let id = payload.attachmentID { try batch.store.takeAttachment(id) }
-    guard let deliveries = try batch.deliver(index, until: deadline) else { return nil }
+    guard let (attempt, deliveries) = try batch.deliver(index, until: deadline) else { return nil }
     let isAgain = deliveries > 1
     let queue = terms.queue
     Diagnostics.note(
       isAgain ? .redelivery : .delivery, at: isAgain ? .info : nil,
-      "an entry of \"\(queue.name)\" is delivered for the \(deliveries). time",
+      isAgain
+        ? "an entry of \"\(queue.name)\" is delivered again, for attempt \(attempt)"
+        : "an entry of \"\(queue.name)\" is delivered",
       in: queue.container.root.path,
       fields: [
         "queue": queue.name, "entry": "\(QueueEntryID(batch: batch.name, index: index))",
-        "deliveries": "\(deliveries)",
+        "attempt": "\(attempt)",
       ])
-    return QueueEntry(payload: payload, key: entry.key, deliveries: deliveries, batch, index)
+    return QueueEntry(
+      payload: payload, key: entry.key, attempt: attempt, isRedelivery: isAgain, batch, index)
   }
 }
 
@@ -276,6 +283,8 @@ package final class DeliveryTerms: Sendable {
   /// Whether the consumer takes no more.
   let isFinal = Atomic(false)
   private let released = Mutex<[Released]>([])
+  /// The batches that the consumer has, and has not ended.
+  private let taken = Mutex<[ObjectIdentifier: TakenBatch]>([:])
 
   init(_ directory: OpenQueue, _ consumer: ConsumerTerms = .init(), _ wake: WakeLatch = .init()) {
     self.directory = directory
@@ -286,6 +295,14 @@ package final class DeliveryTerms: Sendable {
   package var queue: Queue { directory.queue }
   package var keepsOrder: Bool { consumer.keepsOrder }
   package var isWorker: Bool { consumer.isWorker }
+
+  func begin(_ batch: TakenBatch) { taken.withLock { $0[ObjectIdentifier(batch)] = batch } }
+
+  func end(_ batch: TakenBatch) { taken.withLock { $0[ObjectIdentifier(batch)] = nil } }
+
+  func endAll() -> some Collection<TakenBatch> {
+    taken.withLock { exchange(&$0, with: [:]) }.values
+  }
 
   func add(_ entry: Released) { released.withLock { $0.append(entry) } }
 

@@ -19,7 +19,7 @@ import WormholeSystem
 /// let jobs = container.queue("jobs")
 /// try await jobs.sender("box office").enqueue(["film": "Metropolis", "copies": 2])
 ///
-/// let worker = try await jobs.work(maximumDeliveries: 3)    // what fails three times is kept aside
+/// let worker = try await jobs.work(attempts: 3)    // what fails three times is kept aside
 /// for try await entry in worker.entries() {
 ///   print(entry.payload)
 ///   try entry.acknowledge()

@@ -5,16 +5,20 @@ import WormholeSystem
 
 /// An entry that a consumer has taken, to be acknowledged when it has been handled.
 ///
-/// An entry that is neither acknowledged, failed nor released stays taken as long as its consumer
-/// lives, and is then delivered again to the next one. The first of these calls counts.
+/// An entry that is neither acknowledged, failed, retried nor given back stays taken as long as its
+/// consumer lives, and is then delivered again to the next one. The first of these calls counts.
+///
+/// A **delivery** hands the entry to a worker. It is an **attempt** unless the worker gave the entry
+/// back in order; so a worker that dies with it has made an attempt, and one that is stopped in order
+/// has not.
 ///
 /// ```swift
 /// let worker = try await container.queue("jobs").work()
 /// for try await entry in worker.entries() {
 ///   if entry.payload["film"] == nil {
 ///     try entry.fail("the job names no film", isKept: true)
-///   } else if entry.deliveries < 3, printerIsBusy() {
-///     try entry.release(after: .seconds(10))
+///   } else if printerIsBusy() {
+///     try entry.retry(after: .seconds(10), because: "the printer is busy")
 ///   } else {
 ///     try entry.acknowledge()
 ///   }
@@ -26,9 +30,10 @@ public final class QueueEntry: Sendable {
   public let payload: PropertyListValue
   /// The key by which a newer entry would have superseded this one.
   public let key: String?
-  /// The number of its deliveries, including this one and deliveries to consumers that ended before
-  /// they had handled it.
-  public let deliveries: Int
+  /// The number of this attempt: 1 for the first. Attempts of consumers that died count.
+  public let attempt: Int
+  /// Whether it was delivered before, and perhaps handled.
+  public let isRedelivery: Bool
   /// The id by which its sender knows it.
   public let id: QueueEntryID
   package let batch: TakenBatch
@@ -37,17 +42,16 @@ public final class QueueEntry: Sendable {
   let isMarked = Atomic(false)
 
   init(
-    payload: PropertyListValue, key: String?, deliveries: Int, _ batch: TakenBatch, _ index: Int
+    payload: PropertyListValue, key: String?, attempt: Int, isRedelivery: Bool,
+    _ batch: TakenBatch, _ index: Int
   ) {
     self.payload = payload
     self.key = key
-    self.deliveries = deliveries
+    self.attempt = attempt
+    self.isRedelivery = isRedelivery
     self.batch = batch
     id = QueueEntryID(batch: batch.name, index: index)
   }
-
-  /// Whether it was delivered before, and perhaps handled.
-  public var isRedelivery: Bool { deliveries > 1 }
 
   /// The name of its sender.
   public var sender: String { id.sender }
@@ -77,25 +81,40 @@ public final class QueueEntry: Sendable {
     try end(as: .failed(reason: reason), isKept: isKept)
   }
 
-  /// Gives the entry back: after a pause it is delivered again, to this consumer or the next one,
-  /// even across a restart of the machine.
+  /// Ends a failed attempt: after a pause the entry is delivered again, to this consumer or the next
+  /// one, even across a restart of the machine.
   ///
   /// It waits alone: later entries of its sender are delivered in the meantime. Once it is due it
   /// precedes waiting entries, but two returned entries are never delivered one after the other as
   /// long as anything else waits: so no returned entry stops its queue, whatever its pause.
   ///
-  /// If the consumer has `maximumDeliveries`, and the entry was delivered that often, it ends as
-  /// failed and is kept.
+  /// If this was the last of the consumer's `attempts`, the entry ends as failed with this reason,
+  /// and is kept.
   ///
-  /// - Parameter pause: the shortest time until its next delivery; zero or less means as soon as
-  ///   possible.
-  /// - Throws: as `acknowledge()`. Then the entry must still be ended or released.
+  /// - Parameters:
+  ///   - pause: the shortest time until its next delivery; zero or less means as soon as possible.
+  ///   - reason: why the attempt failed; recorded, up to 1,000 bytes.
+  /// - Throws: as `acknowledge()`. Then the entry must still be ended or given back.
   /// - Complexity: an open, a write and a close.
-  public func release(after pause: Duration) throws {
+  public func retry(after pause: Duration, because reason: String) throws {
+    try leaving { try batch.retry(id.index, after: pause, because: reason) }
+  }
+
+  /// Gives the entry back unhandled: this delivery is no attempt, and it is delivered again at once, to
+  /// this consumer or another one. A consumer that is closed does this with all entries that it has.
+  ///
+  /// - Throws: as `retry`.
+  /// - Complexity: an open, a write and a close.
+  public func giveBack() throws {
+    try leaving { try batch.giveBack(id.index) }
+  }
+
+  /// Ends this delivery, but not the entry.
+  private func leaving(_ body: () throws -> Void) throws {
     // Of two threads, one gives it back.
     guard !isReleased.exchange(true, ordering: .sequentiallyConsistent) else { return }
     do {
-      try batch.release(id.index, after: pause)
+      try body()
     } catch {
       isReleased.store(false, ordering: .sequentiallyConsistent)
       throw error
@@ -179,6 +198,8 @@ package final class TakenBatch: Sendable {
   private struct State {
     var stages: [Stage]
     var log: DeliveryLog
+    /// The entries that were delivered, and are neither settled nor given back.
+    var inHand: Set<Int> = []
     /// The number of entries that are not settled.
     var remaining: Int { stages.count { $0 != .settled } }
 
@@ -195,6 +216,7 @@ package final class TakenBatch: Sendable {
     /// - Returns: whether all entries are settled now.
     mutating func end(_ index: Int, isSettled: Bool) -> Bool {
       stages[index] = isSettled ? .settled : .unsettled
+      if isSettled { inHand.remove(index) }
       return remaining == 0
     }
   }
@@ -210,6 +232,7 @@ package final class TakenBatch: Sendable {
     self.store = store
     let stages = batch.entries.indices.map { settled.contains($0) ? Stage.settled : .unsettled }
     state = Mutex(State(stages: stages, log: log))
+    terms.begin(self)
   }
 
   package var queue: Queue { terms.queue }
@@ -243,46 +266,81 @@ package final class TakenBatch: Sendable {
 
   /// Counts a delivery that is about to happen.
   ///
-  /// - Returns: the number of deliveries including this one; nil if the limit is exceeded: the
-  ///   entry has then failed, and is kept.
+  /// - Returns: the number of this attempt, and of all deliveries including this one; nil if the
+  ///   limit is exceeded: the entry has then failed, and is kept.
   /// - Throws: `leaseLost` if this consumer was replaced.
-  func deliver(_ index: Int, until deadline: ContinuousClock.Instant?) throws -> Int? {
-    let before = state.withLock { $0.log.deliveries(of: index) }
-    guard before < terms.consumer.maximumDeliveries ?? .max else {
-      try fail(index, after: before, until: deadline)
+  func deliver(
+    _ index: Int, until deadline: ContinuousClock.Instant?
+  ) throws -> (attempt: Int, deliveries: Int)? {
+    let (before, attempts) = state.withLock {
+      ($0.log.deliveries(of: index), $0.log.attempts(of: index))
+    }
+    guard attempts < terms.consumer.attempts ?? .max else {
+      let last = state.withLock { $0.log.reason(index) }
+      let reason =
+        (attempts == 1 ? "its only attempt" : "each of \(attempts) attempts")
+        + " ended without a result" + (last.map { "; the last known reason: \($0)" } ?? "")
+      try settle(index, as: .failed(reason: reason), isKept: true, until: deadline)
       return nil
     }
     // The first delivery of a batch of one is counted by the fact that it was taken.
     if before > 0 || name.count > 1 { try log(DeliveryLog.line(index), until: deadline) }
-    state.withLock { $0.log.noteDelivery(of: index) }
+    state.withLock {
+      $0.log.noteDelivery(of: index)
+      $0.inHand.insert(index)
+    }
     try store.confirm(until: deadline)
-    return before + 1
+    return (attempts + 1, before + 1)
   }
 
-  /// Gives an entry back, to be delivered again after a pause; or ends it as failed if it has
-  /// reached the limit of deliveries.
+  /// Ends a failed attempt: the entry is delivered again after a pause, or ends as failed after the
+  /// last attempt.
   ///
   /// - Throws: `leaseLost` if this consumer was replaced; its successor then has the entry.
-  func release(_ index: Int, after pause: Duration) throws {
-    let (isSettled, count) = state.withLock {
-      ($0.stages[index] == .settled, $0.log.deliveries(of: index))
+  func retry(_ index: Int, after pause: Duration, because reason: String) throws {
+    let count = state.withLock { $0.log.attempts(of: index) }
+    guard count < terms.consumer.attempts ?? .max else {
+      return try settle(index, as: .failed(reason: reason), isKept: true)
     }
-    guard !isSettled else { return }
-    guard count < terms.consumer.maximumDeliveries ?? .max else {
-      return try fail(index, after: count, until: nil)
+    try giveBack(index, DeliveryLog.line(index, pause: pause, reason: reason), after: pause) { _ in
     }
-    try log(DeliveryLog.line(index, pause: pause), until: nil)
+  }
+
+  /// Gives an entry back that was not attempted.
+  ///
+  /// - Throws: as `retry`.
+  func giveBack(_ index: Int) throws {
+    try giveBack(index, DeliveryLog.givenBackLine(index), after: .zero) { $0.noteGivenBack(index) }
+  }
+
+  private func giveBack(
+    _ index: Int, _ line: String, after pause: Duration, note: (inout DeliveryLog) -> Void
+  ) throws {
+    guard !isSettled(index) else { return }
+    try log(line, until: nil)
+    state.withLock { state in
+      state.inHand.remove(index)
+      note(&state.log)
+    }
     terms.add(.init(batch: self, index: index, due: .now + pause))
     terms.wake.raise()
   }
 
-  private func fail(
-    _ index: Int, after count: Int, until deadline: ContinuousClock.Instant?
-  ) throws {
-    let times = count == 1 ? "once" : "\(count) times"
-    let reason = "it was delivered \(times), and not processed"
-    try settle(index, as: .failed(reason: reason), isKept: true, until: deadline)
+  /// Notes for the next consumer that what this one has was not attempted.
+  func close() {
+    let unattempted = state.withLock { state in
+      // The fact that a batch of one was taken counts as its first delivery.
+      let isUndelivered = name.count == 1 && state.log.deliveries(of: 0) == 0
+      defer { state.inHand = [] }
+      return state.inHand.union(isUndelivered ? [0] : []).filter { state.stages[$0] == .unsettled }
+    }
+    guard !unattempted.isEmpty else { return }
+    let lines = unattempted.sorted().map { DeliveryLog.givenBackLine($0) }.joined()
+    // Without the note, or if this consumer was replaced, the deliveries count as attempts.
+    _ = try? store.log(lines, until: .now + Self.closingTime)
   }
+
+  private static let closingTime: Duration = .seconds(1)
 
   /// Ends entries as failed that have not ended, and counts them.
   func fail(_ reason: String, _ isMeant: (QueueEntryID) -> Bool) throws -> Int {
@@ -323,6 +381,7 @@ package final class TakenBatch: Sendable {
         // If two threads settle the last two entries, neither finds its entry to be the last: the
         // thread that finishes last ends the batch.
         let isOver = state.withLock { $0.end(index, isSettled: true) }
+        if isOver { terms.end(self) }
         if isOver, !begun.isLast {
           try noticingLoss { try store.finish(hasNotes: settlement.hasNotes, until: deadline) }
         }

@@ -11,7 +11,7 @@ import WormholePropertyLists
 /// let jobs = container.queue("print", of: Job.self)
 /// try await jobs.sender("box office").enqueue(Job(film: "Metropolis", copies: 2))
 ///
-/// for try await entry in try await jobs.work(maximumDeliveries: 3) {
+/// for try await entry in try await jobs.work(attempts: 3) {
 ///   print(try entry.content?.film ?? "")
 ///   try entry.acknowledge()
 /// }
@@ -39,29 +39,74 @@ public struct TypedQueue<Content: Codable & Sendable>: Sendable {
   ///
   /// - Parameters:
   ///   - deadline: How long to wait for the current consumer; by default 10 seconds from now.
-  ///   - maximumDeliveries: After this many deliveries an entry that has not ended fails, and is kept.
+  ///   - attempts: After this many attempts an entry that has not ended fails, and is kept.
   /// - Throws: `AppGroupError.Code.timedOut`, whose `holder` is the current consumer; or errors of
   ///   the file system.
   public func consume(
-    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
+    until deadline: ContinuousClock.Instant? = nil, attempts: Int? = nil
   ) async throws -> Entries {
-    entries(of: try await queue.consume(until: deadline, maximumDeliveries: maximumDeliveries))
+    entries(of: try await queue.consume(until: deadline, attempts: attempts))
   }
 
   /// Becomes one of the queue's workers until the loop over the entries ends; see `Queue.work`.
   ///
   /// - Parameters:
   ///   - deadline: How long to wait for a consumer that has the queue alone.
-  ///   - maximumDeliveries: After this many deliveries an entry that has not ended fails, and is kept.
+  ///   - attempts: After this many attempts an entry that has not ended fails, and is kept.
   ///   - keepsOrder: Whether no two workers handle entries of one sender at the same time.
   /// - Throws: As `consume`.
   public func work(
-    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil,
+    until deadline: ContinuousClock.Instant? = nil, attempts: Int? = nil,
     keepsOrder: Bool = false
   ) async throws -> Entries {
     entries(
       of: try await queue.work(
-        until: deadline, maximumDeliveries: maximumDeliveries, keepsOrder: keepsOrder))
+        until: deadline, attempts: attempts, keepsOrder: keepsOrder))
+  }
+
+  /// Works for the queue until the task is cancelled; see `Queue.work(attempts:backoff:concurrency:grace:_:)`.
+  /// An entry of another shape fails and is kept.
+  ///
+  /// - Parameters:
+  ///   - attempts: After so many attempts an entry has failed.
+  ///   - backoff: The pause after the first failed attempt.
+  ///   - concurrency: How many entries this process handles at a time.
+  ///   - grace: The time that the entries in hand have to end after the task was cancelled.
+  ///   - handler: Handles the content of an entry, which comes with it.
+  /// - Throws: As `Queue.work`.
+  public func work(
+    attempts: Int? = nil, backoff: Duration = .seconds(1), concurrency: Int = 1,
+    grace: Duration = .seconds(10),
+    _ handler: @escaping @Sendable (Content, QueueEntry) async throws -> Void
+  ) async throws {
+    try await worker(
+      attempts: attempts, backoff: backoff, concurrency: concurrency, grace: grace, handler
+    ).run()
+  }
+
+  /// Returns what `work` does, as a service to be run later.
+  ///
+  /// - Parameters:
+  ///   - attempts: After so many attempts an entry has failed.
+  ///   - backoff: The pause after the first failed attempt.
+  ///   - concurrency: How many entries this process handles at a time.
+  ///   - grace: The time that the entries in hand have to end after the task was cancelled.
+  ///   - handler: Handles the content of an entry.
+  public func worker(
+    attempts: Int? = nil, backoff: Duration = .seconds(1), concurrency: Int = 1,
+    grace: Duration = .seconds(10),
+    _ handler: @escaping @Sendable (Content, QueueEntry) async throws -> Void
+  ) -> WormholeService {
+    queue.worker(attempts: attempts, backoff: backoff, concurrency: concurrency, grace: grace) {
+      entry in
+      let content: Content
+      do {
+        content = try entry.payload.decode()
+      } catch {
+        return try entry.fail("\(error)", isKept: true)
+      }
+      try await handler(content, entry)
+    }
   }
 
   /// Returns the entries that a consumer takes, for `for try await`.

@@ -49,10 +49,17 @@ extension TypedElement where Element == QueueEntry {
     try element.fail(reason, isKept: isKept)
   }
 
-  /// Gives the entry back. See `QueueEntry.release(after:)`.
+  /// Ends a failed attempt. See `QueueEntry.retry(after:because:)`.
   ///
-  /// - Parameter pause: The shortest time until its next delivery.
-  public func release(after pause: Duration) throws { try element.release(after: pause) }
+  /// - Parameters:
+  ///   - pause: The shortest time until its next delivery.
+  ///   - reason: Why the attempt failed.
+  public func retry(after pause: Duration, because reason: String) throws {
+    try element.retry(after: pause, because: reason)
+  }
+
+  /// Gives the entry back unhandled. See `QueueEntry.giveBack()`.
+  public func giveBack() throws { try element.giveBack() }
 }
 
 /// A sequence of entries, messages or snapshots whose content has one type of the program, with the

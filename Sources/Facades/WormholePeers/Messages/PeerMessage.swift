@@ -30,8 +30,8 @@ public struct PeerMessage: PeerDelivery {
   public var sent: Date { entry.sent }
   /// Whether it was delivered before, and perhaps handled.
   public var isRedelivery: Bool { entry.isRedelivery }
-  /// How often it was delivered, this time included.
-  public var deliveries: Int { entry.deliveries }
+  /// The number of this attempt: 1 for the first.
+  public var attempt: Int { entry.attempt }
 
   /// Decodes the message as a type of the program.
   ///
@@ -53,9 +53,16 @@ public struct PeerMessage: PeerDelivery {
     try betweenPeers(action("fail"), sender) { try entry.fail(reason, isKept: isKept) }
   }
 
-  /// Gives it back; see `PeerDelivery`.
-  public func release(after pause: Duration) throws {
-    try betweenPeers(action("give back"), sender) { try entry.release(after: pause) }
+  /// Ends a failed attempt; see `PeerDelivery`.
+  public func retry(after pause: Duration, because reason: String) throws {
+    try betweenPeers(action("give back"), sender) {
+      try entry.retry(after: pause, because: reason)
+    }
+  }
+
+  /// Gives it back unhandled; see `PeerDelivery`.
+  public func giveBack() throws {
+    try betweenPeers(action("give back"), sender) { try entry.giveBack() }
   }
 
   private func action(_ verb: String) -> String { "\(verb) a message from \"\(sender)\"" }

@@ -25,8 +25,8 @@ public protocol PeerDelivery: Sendable {
   /// Whether it was delivered before, and perhaps handled: to a process that ended, was replaced,
   /// or gave it back.
   var isRedelivery: Bool { get }
-  /// How often it was delivered, this time included.
-  var deliveries: Int { get }
+  /// The number of this attempt: 1 for the first. Attempts of receivers that died count.
+  var attempt: Int { get }
 
   /// Ends it as processed: it is never delivered again.
   ///
@@ -43,16 +43,23 @@ public protocol PeerDelivery: Sendable {
   /// - Throws: as `acknowledge()`.
   func fail(_ reason: String, isKept: Bool) throws
 
-  /// Gives it back: it is delivered again after a pause. Meanwhile other deliveries are made,
-  /// including later ones of its sender.
+  /// Ends a failed attempt: it is delivered again after a pause. Meanwhile other deliveries are made,
+  /// including later ones of its sender. After the last of the receiver's `attempts` it ends as
+  /// failed, with this reason, and is kept.
   ///
-  /// If the receiver has `maximumDeliveries`, and this was delivered that often, it ends as failed,
-  /// and is kept.
-  ///
-  /// - Parameter pause: the minimum time before it is delivered again.
+  /// - Parameters:
+  ///   - pause: the minimum time before it is delivered again.
+  ///   - reason: why the attempt failed.
   /// - Throws: as `acknowledge()`.
   /// - Complexity: an open, a write and a close.
-  func release(after pause: Duration) throws
+  func retry(after pause: Duration, because reason: String) throws
+
+  /// Gives it back unhandled: this delivery is no attempt, and it is delivered again at once. A
+  /// receiver that is closed does this with all that it has.
+  ///
+  /// - Throws: as `acknowledge()`.
+  /// - Complexity: an open, a write and a close.
+  func giveBack() throws
 }
 
 /// The receiver of the messages, or of the files, for a name, until it is closed or released.
@@ -187,40 +194,40 @@ extension PeerSession {
   /// - Parameters:
   ///   - deadline: when to stop waiting for another receiver; a stopped one is replaced. By default
   ///     10 seconds from now.
-  ///   - maximumDeliveries: after so many deliveries, including those to earlier receivers that
+  ///   - attempts: after so many attempts, including those of earlier receivers that
   ///     crashed, a message that has not ended fails: its sender learns it, and it is kept: see
   ///     `failures(for:)`. By default any number.
   /// - Throws: `PeerError.Code.replaced`, its `holder` the process that receives instead; or an
   ///   error of the container.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func receiveMessages(
-    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
+    until deadline: ContinuousClock.Instant? = nil, attempts: Int? = nil
   ) throws -> PeerReceiver<PeerMessage> {
-    try receiver(messages, until: deadline, maximumDeliveries)
+    try receiver(messages, until: deadline, attempts)
   }
 
   /// Becomes the receiver of the messages for this name; see the form without `async`. Cancelling the
   /// task ends the wait as `cancelled`.
   public func receiveMessages(
-    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
+    until deadline: ContinuousClock.Instant? = nil, attempts: Int? = nil
   ) async throws -> PeerReceiver<PeerMessage> {
-    try await receiver(messages, until: deadline, maximumDeliveries)
+    try await receiver(messages, until: deadline, attempts)
   }
 
   /// Becomes the receiver of the files for this name; as `receiveMessages`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func receiveFiles(
-    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
+    until deadline: ContinuousClock.Instant? = nil, attempts: Int? = nil
   ) throws -> PeerReceiver<PeerFile> {
-    try receiver(files, until: deadline, maximumDeliveries)
+    try receiver(files, until: deadline, attempts)
   }
 
   /// Becomes the receiver of the files for this name; see the form without `async`. Cancelling the task
   /// ends the wait as `cancelled`.
   public func receiveFiles(
-    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
+    until deadline: ContinuousClock.Instant? = nil, attempts: Int? = nil
   ) async throws -> PeerReceiver<PeerFile> {
-    try await receiver(files, until: deadline, maximumDeliveries)
+    try await receiver(files, until: deadline, attempts)
   }
 
   /// Calls a closure that receives messages or files, and reports whether it has received any. If
@@ -254,11 +261,11 @@ extension PeerSession {
 
   private func receiver<Delivered>(
     _ opening: PeerReceiver<Delivered>.Opening, until deadline: ContinuousClock.Instant?,
-    _ maximumDeliveries: Int?
+    _ attempts: Int?
   ) throws -> PeerReceiver<Delivered> {
     do {
       // One process receives for a name: one that was replaced ends, and does not wait for its turn.
-      let terms = ConsumerTerms(maximumDeliveries, joinsAgain: false)
+      let terms = ConsumerTerms(attempts, joinsAgain: false)
       return PeerReceiver(try opening.queue.join(terms, until: deadline), for: name, opening)
     } catch {
       throw refused(error, opening)
@@ -267,10 +274,10 @@ extension PeerSession {
 
   private func receiver<Delivered>(
     _ opening: PeerReceiver<Delivered>.Opening, until deadline: ContinuousClock.Instant?,
-    _ maximumDeliveries: Int?
+    _ attempts: Int?
   ) async throws -> PeerReceiver<Delivered> {
     do {
-      let terms = ConsumerTerms(maximumDeliveries, joinsAgain: false)
+      let terms = ConsumerTerms(attempts, joinsAgain: false)
       return PeerReceiver(try await opening.queue.join(terms, until: deadline), for: name, opening)
     } catch {
       throw refused(error, opening)

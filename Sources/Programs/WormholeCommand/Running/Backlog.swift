@@ -49,6 +49,7 @@ extension ParsedArguments {
   ///   - first: an item that was found already.
   ///   - next: waits for the next item; nil when the deadline has passed and no item waits.
   ///   - interruption: nil if a signal simply ends the process.
+  ///   - none: the status when no item is left; `.done` for that of the handled ones.
   ///   - beforeLast: called before the last item is handled; again if that did not count.
   ///   - handle: returns the item's status; nil for an item that does not count.
   /// - Throws: the last status that was not `done`; `.no` when a signal came before it
@@ -56,7 +57,8 @@ extension ParsedArguments {
   func handleEach<Item: Sendable>(
     of next: @escaping @Sendable (ContinuousClock.Instant) throws -> Item?,
     after first: Item? = nil, until deadline: ContinuousClock.Instant,
-    _ interruption: Interruption? = nil, limit: Int? = nil, beforeLast: () -> Void = {},
+    _ interruption: Interruption? = nil, limit: Int? = nil, none: ExitStatus = .deadline,
+    beforeLast: () -> Void = {},
     handle: (Item) throws -> ExitStatus?
   ) throws {
     var status = ExitStatus.done
@@ -71,7 +73,7 @@ extension ParsedArguments {
           try next(deadline)
         }
       guard let found else { return try (limit == .max ? status : .no).end() }
-      guard let item = found else { throw ExitStatus.deadline }
+      guard let item = found else { return try (none == .done ? status : none).end() }
       if remaining == 1 { beforeLast() }
       guard let ended = try handle(item) else { continue }
       if ended != .done { status = ended }

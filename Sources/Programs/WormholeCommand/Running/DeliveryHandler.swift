@@ -12,7 +12,7 @@ protocol HandledDelivery {
   var sender: String { get }
   var sent: Date { get }
   var isRedelivery: Bool { get }
-  var deliveries: Int { get }
+  var attempt: Int { get }
   /// The object of a sentence.
   var title: String { get }
   /// The value with the details of its sending.
@@ -26,7 +26,8 @@ protocol HandledDelivery {
 
   func acknowledge() throws
   func fail(_ reason: String, isKept: Bool) throws
-  func release(after pause: Duration) throws
+  func retry(after pause: Duration, because reason: String) throws
+  func giveBack() throws
 }
 
 extension ArgumentDescription {
@@ -39,11 +40,26 @@ extension ArgumentDescription {
 
   static let backoff = value(
     "backoff", .duration, standard: "1", help: "The pause before the first retry.")
+
+  /// - Parameter noun: the delivery: "a message".
+  static func failStatus(_ noun: String) -> ArgumentDescription {
+    value(
+      "fail-status", .count, named: "status",
+      help: "With this status of the command \(noun) has failed and is kept, without another try.")
+  }
 }
 
 extension ParsedArguments {
-  /// The deliveries that `--retries` allows; nil for any number.
-  var maximumDeliveries: Int? { unsigned("retries").map { Int(min($0, UInt64(Int32.max))) + 1 } }
+  /// The attempts that `--retries` allows; nil for any number.
+  var attempts: Int? { unsigned("retries").map { Int(min($0, UInt64(Int32.max))) + 1 } }
+
+  /// - Parameter noun: the delivery: "a message".
+  func problemWithoutCommand(_ noun: String) -> String? {
+    guard tail == nil, let option = ["retries", "fail-status"].first(where: isGiven) else {
+      return nil
+    }
+    return "--\(option) needs a command: \(noun) that was printed is not delivered again"
+  }
 }
 
 /// The process that replaced this one and now has the delivery; nil for another error.
@@ -75,7 +91,7 @@ struct DeliveryHandler {
 
   /// Handles a delivery, and acknowledges it.
   ///
-  /// - Returns: `.badData` if it was refused permanently; nil if it was given back, or lost.
+  /// - Returns: the status of an end without success; nil if it was given back, or lost.
   /// - Throws: if it is to be delivered again, to the next receiver.
   func handle(_ delivery: some HandledDelivery) throws -> ExitStatus? {
     do {
@@ -97,7 +113,7 @@ struct DeliveryHandler {
         hasEnvelope ? delivery.envelope : delivery.value, of: delivery.title)
     } catch let error as CommandError {
       // Another form, or a command, can take it.
-      return try refuse(delivery, "\(error)", because: error.reason, isKept: true)
+      return try refuse(delivery, "\(error)", because: error.reason, .badData)
     }
     guard let command = try arguments.command() else {
       if delivery.isRedelivery, !hasEnvelope {
@@ -131,13 +147,19 @@ struct DeliveryHandler {
       try acknowledge(delivery)
       return .done
     }
-    if termination == .exited(ExitStatus.badData.rawValue), status != .deadline {
-      return try refuse(delivery, "\(failure), given \(delivery.title)", because: failure)
+    if interruption.isRequested {
+      try delivery.giveBack()
+      environment.report("\(delivery.title) goes back, because this process ends: \(failure)")
+      return nil
     }
-    if let maximumDeliveries = arguments.maximumDeliveries, !interruption.isRequested {
-      let isGivenBack = try giveBack(delivery, failure, atMost: maximumDeliveries)
-      return isGivenBack ? nil : status
+    let sentence = "\(failure), given \(delivery.title)"
+    if termination.isExit(arguments.count("fail-status")), status != .deadline {
+      return try refuse(delivery, sentence, because: failure, status)
     }
+    if let attempts = arguments.attempts {
+      return try retry(delivery, sentence, because: failure, atMost: attempts) ? nil : status
+    }
+    try delivery.retry(after: .zero, because: failure)
     throw CommandError(
       cannot: "handle \(delivery.title)",
       because: "\(failure); it is delivered again to the next receiver", status: status)
@@ -163,39 +185,42 @@ struct DeliveryHandler {
     var variables = CommandVariable.common(
       identifier: receiver, time: delivery.sent, sender: delivery.sender)
     variables[CommandVariable.redelivery] = delivery.isRedelivery ? "1" : "0"
-    variables[CommandVariable.deliveries] = "\(delivery.deliveries)"
+    variables[CommandVariable.attempt] = "\(delivery.attempt)"
     return variables.merging(delivery.variables(receiver: receiver)) { $1 }
   }
 
   /// - Returns: false when it has failed instead.
-  private func giveBack(
-    _ delivery: some HandledDelivery, _ failure: String, atMost maximumDeliveries: Int
+  private func retry(
+    _ delivery: some HandledDelivery, _ sentence: String, because reason: String,
+    atMost attempts: Int
   ) throws -> Bool {
-    let sentence = "\(failure), given \(delivery.title)"
-    let retries = maximumDeliveries - delivery.deliveries
+    let retries = attempts - delivery.attempt
     guard retries > 0 else {
-      try delivery.fail(failure, isKept: true)
-      let command = delivery.retryCommand(receiver: receiver)
-      environment.report(sentence + "; it is kept: '\(command)' sends it again")
+      _ = try refuse(delivery, sentence, because: reason, .no)
       return false
     }
-    // Doubled with each delivery, up to an hour.
-    let backoff = arguments.duration("backoff") ?? .zero
-    let pause = min(backoff * (1 << min(delivery.deliveries - 1, 20)), .seconds(3_600))
-    try delivery.release(after: pause)
-    let times = retries == 1 ? "once more" : "up to \(retries) times more"
-    environment.report(sentence + "; it is delivered \(times), next in \(pause.shortText)")
+    let pause = QueueEntry.pause(
+      after: delivery.attempt, backoff: arguments.duration("backoff") ?? .zero)
+    try delivery.retry(after: pause, because: reason)
+    let rest = retries == 1 ? "one more retry" : "up to \(retries) more retries"
+    environment.report(sentence + "; \(rest), the next in \(pause.shortText)")
     return true
   }
 
   private func refuse(
     _ delivery: some HandledDelivery, _ sentence: String, because reason: String,
-    isKept: Bool = false
+    _ status: ExitStatus
   ) throws -> ExitStatus {
-    try delivery.fail(reason, isKept: isKept)
-    let retry =
-      isKept ? ", and kept: '\(delivery.retryCommand(receiver: receiver))' sends it again" : ""
-    environment.report(sentence + "; it is not delivered again" + retry)
-    return .badData
+    try delivery.fail(reason, isKept: true)
+    let command = delivery.retryCommand(receiver: receiver)
+    environment.report(sentence + "; it is kept: '\(command)' sends it again")
+    return status
+  }
+}
+
+extension Termination {
+  /// Whether the program ended with a status.
+  fileprivate func isExit(_ status: Int?) -> Bool {
+    status.map { self == .exited(Int32(clamping: $0)) } ?? false
   }
 }

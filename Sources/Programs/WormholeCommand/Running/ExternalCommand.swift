@@ -174,8 +174,8 @@ enum CommandVariable {
   static let transfer = "WORMHOLE_TRANSFER"
   /// 1 for a redelivery, otherwise 0.
   static let redelivery = "WORMHOLE_REDELIVERY"
-  /// The number of deliveries, this one included.
-  static let deliveries = "WORMHOLE_DELIVERIES"
+  /// The number of this attempt.
+  static let attempt = "WORMHOLE_ATTEMPT"
   /// The number of the exclusive entering under which the command runs: see `Presence.Fence`.
   static let fence = "WORMHOLE_FENCE"
 

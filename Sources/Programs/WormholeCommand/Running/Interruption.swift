@@ -179,7 +179,8 @@ extension Interruption {
         guard termination != .exited(0), !hasFailed else { continue }
         result = termination
         // One that has nothing to do any more leaves the rest to the others.
-        if termination == .exited(ExitStatus.deadline.rawValue), .now >= deadline { continue }
+        let hasEndedInTime = [ExitStatus.deadline, .no].contains(ExitStatus(termination))
+        if hasEndedInTime, .now >= deadline { continue }
         hasFailed = true
         whenOneFails(termination)
       }

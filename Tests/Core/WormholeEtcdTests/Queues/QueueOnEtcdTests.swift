@@ -218,7 +218,7 @@ struct QueueOnEtcdTests {
       let error = #expect(throws: AppGroupError.self) { try entry.acknowledge() }
       #expect(error?.code == .leaseLost)
     }
-    #expect(throws: AppGroupError.self) { try entries[0].release(after: .zero) }
+    #expect(throws: AppGroupError.self) { try entries[0].retry(after: .zero, because: "again") }
     #expect(try sender.status(of: entries[0].id) == .taken)
     let taken = try first.next(until: soon)
     #expect(taken?.id == entries[0].id && taken?.isRedelivery == true, "it has joined again")

@@ -196,7 +196,7 @@ struct CopyScene {
     while let entry = try consumer.next(until: .now) {
       let mark = try entry.marked() ?? "none"
       lines.append(
-        "entry \(entry.sender) \(entry.payload) \(entry.deliveries) \(mark) \(entry.id.priority)")
+        "entry \(entry.sender) \(entry.payload) \(entry.attempt) \(mark) \(entry.id.priority)")
       try entry.acknowledge()
     }
     lines += try queue.sender("a").outstanding().map { "late \($0.id)" }
@@ -218,7 +218,7 @@ struct CopyScene {
     defer { consumer.close() }
     while let entry = try consumer.next(until: .now) {
       let found = try words(entry.attachment)
-      lines.append("entry \(entry.payload.attachmentID ?? "") \(entry.deliveries) \(found)")
+      lines.append("entry \(entry.payload.attachmentID ?? "") \(entry.attempt) \(found)")
       try entry.acknowledge()
     }
     return lines

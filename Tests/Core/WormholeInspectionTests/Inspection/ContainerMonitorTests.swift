@@ -49,7 +49,7 @@ struct ContainerMonitorTests {
     try sees("jobs entered")
     let first = try #require(try consumer.next(until: soon))
     try sees("jobs taken a")
-    try first.release(after: .milliseconds(1))
+    try first.retry(after: .milliseconds(1), because: "again")
     try sees("jobs released a")
     let second = try #require(try consumer.next(until: soon))
     try second.fail("no paper")

@@ -90,7 +90,7 @@ struct QueueDelayTests {
         waiter.cancel()
       }
     )
-    #expect(entry.payload == 0 && entry.deliveries == 1)
+    #expect(entry.payload == 0 && entry.attempt == 1)
     #expect(try #require(entry.id.due) <= Date())
   }
 

@@ -7,7 +7,7 @@ import WormholeTestSupport
 
 @testable import Wormhole
 
-@Suite("An entry that its consumer releases", .blocking)
+@Suite("An entry that its consumer gives back", .blocking)
 struct QueueReleaseTests {
   private let scene: QueueScene
   private var queue: Queue { scene.queue }
@@ -24,7 +24,14 @@ struct QueueReleaseTests {
     #expect(DeliveryLog.reduced(text) == "1\n1 5 9\n0 x3\n")
     #expect(DeliveryLog.reduced(text + "1\n") == "0 x3\n1 x2\n")
     #expect(DeliveryLog.reduced("0 x3\n1\n" + "1 5 9\n") == "0 x3\n1\n1 5 9\n")
+    #expect(
+      DeliveryLog.reduced("0\n0 -1\n0\n0 5 9 it rains\n0\n") == "0 0 0 it rains\n0 x3\n0 -1\n")
     #expect(DeliveryLog(Array("0 x3\n0\n0 30000\n".utf8)).deliveries(of: 0) == 4)
+    let log = DeliveryLog(Array("0 0 0 it rains\n0 x3\n0 -1\n".utf8))
+    #expect(log.attempts(of: 0) == 2 && log.reason(0) == "it rains")
+    // Planted numbers overflow nothing.
+    let planted = "0 -9223372036854775808\n0 x9223372036854775807\n0 -\n0 x\n0 1 2 3 4 5\n"
+    #expect(DeliveryLog(Array(planted.utf8)).attempts(of: 0) >= 0)
   }
 
   @Test(
@@ -35,8 +42,8 @@ struct QueueReleaseTests {
     try queue.sender("a").enqueue(9)
     let consumer = try queue.consume()
     let first = try next(consumer)
-    #expect(first.payload == 0 && first.deliveries == 1 && !first.isRedelivery)
-    try first.release(after: .seconds(3_600))
+    #expect(first.payload == 0 && first.attempt == 1 && !first.isRedelivery)
+    try first.retry(after: .seconds(3_600), because: "again")
     // It does not belong to this delivery any more.
     try first.acknowledge()
     try first.fail("late")
@@ -55,13 +62,13 @@ struct QueueReleaseTests {
   func due(isRestarted: Bool) throws {
     try queue.sender("a").enqueue(0)
     var consumer = try queue.consume()
-    try next(consumer).release(after: .milliseconds(30))
+    try next(consumer).retry(after: .milliseconds(30), because: "again")
     if isRestarted {
       consumer.close()
       consumer = try queue.consume()
     }
     let again = try next(consumer, until: soon)
-    #expect(again.payload == 0 && again.deliveries == 2 && again.isRedelivery)
+    #expect(again.payload == 0 && again.attempt == 2 && again.isRedelivery)
     try again.acknowledge()
     #expect(try consumer.isIdle() && scene.leftovers().isEmpty, "\(scene.directory.listing)")
   }
@@ -81,9 +88,9 @@ struct QueueReleaseTests {
     case 2: try makeSymbolicLink(FileName(note), at: Directory.current, target: FileName(victim))
     default: try makeDirectory(note)
     }
-    try entry.release(after: .zero)
+    try entry.retry(after: .zero, because: "again")
     let again = try next(consumer, until: soon)
-    #expect(again.isRedelivery && again.deliveries == 2)
+    #expect(again.isRedelivery && again.attempt == 2)
     try again.acknowledge()
     consumer.close()
     #expect(try fileStatus(victim).size == 0)
@@ -97,7 +104,7 @@ struct QueueReleaseTests {
     for _ in 0..<rounds {
       let entry = try next(consumer)
       DispatchQueue.concurrentPerform(iterations: 2) { _ in
-        #expect(throws: Never.self) { try entry.release(after: .zero) }
+        #expect(throws: Never.self) { try entry.retry(after: .zero, because: "again") }
       }
     }
     var delivered = 0
@@ -114,8 +121,8 @@ struct QueueReleaseTests {
     let consumer = try await queue.consume()
     let entry = try #require(try await consumer.next(until: soon))
     async let again = consumer.next(until: soon)
-    try await Task.detached { try entry.release(after: .milliseconds(10)) }.value
-    #expect(try await again?.deliveries == 2)
+    try await Task.detached { try entry.retry(after: .milliseconds(10), because: "again") }.value
+    #expect(try await again?.attempt == 2)
   }
 
   @Test("never stops its queue, whatever its pause", .bothEngines)
@@ -125,7 +132,11 @@ struct QueueReleaseTests {
     var order: [Int] = []
     while order.count < 8, let entry = try consumer.next(until: .now) {
       order.append(entry.payload.intValue ?? -1)
-      if entry.payload == 0 { try entry.release(after: .zero) } else { try entry.acknowledge() }
+      if entry.payload == 0 {
+        try entry.retry(after: .zero, because: "again")
+      } else {
+        try entry.acknowledge()
+      }
     }
     #expect(order == [0, 0, 1, 0, 2, 0, 0, 0])
   }
@@ -136,7 +147,7 @@ struct QueueReleaseTests {
   func clock(_ due: String) throws {
     try queue.sender("a").enqueue(0)
     let consumer = try queue.consume()
-    try next(consumer).release(after: .milliseconds(20))
+    try next(consumer).retry(after: .milliseconds(20), because: "again")
     consumer.close()
     let taken = "taken/" + (try #require(try scene.names("taken").first))
     let log = try #require(
@@ -150,7 +161,7 @@ struct QueueReleaseTests {
   // MARK: Counting
 
   @Test(
-    "or that kills its consumer, fails after the allowed number of deliveries, and no other does",
+    "or that kills its consumer, fails after the allowed number of attempts, and no other does",
     arguments: [1, 3])
   func deadly(together: Int) throws {
     try scene.sendTogether(Array(0..<together), from: "a")
@@ -160,15 +171,15 @@ struct QueueReleaseTests {
       #expect(try victim.ask("queue-next q").hasPrefix("a 0"))
       try victim.end()
     }
-    let consumer = try queue.consume(maximumDeliveries: 3)
+    let consumer = try queue.consume(attempts: 3)
     for number in 1..<max(together, 1) {
       let entry = try next(consumer)
-      #expect(entry.payload.intValue == number && entry.deliveries == 1)
+      #expect(entry.payload.intValue == number && entry.attempt == 1)
       try entry.acknowledge()
     }
     #expect(try consumer.next(until: .now) == nil)
     let failure = try #require(try queue.failures().first)
-    #expect(failure.payload == 0 && failure.reason == "it was delivered 3 times, and not processed")
+    #expect(failure.payload == 0 && failure.reason == "each of 3 attempts ended without a result")
     #expect(try queue.sender("a").status(of: failure.id) == .failed(reason: failure.reason))
     #expect(try consumer.isIdle() && scene.leftovers().isEmpty, "\(scene.directory.listing)")
   }
@@ -177,16 +188,16 @@ struct QueueReleaseTests {
   func kept() throws {
     let sender = try queue.sender("a")
     let id = try sender.enqueue(7, keepsReceipt: true)
-    let consumer = try queue.consume(maximumDeliveries: 2)
-    try next(consumer).release(after: .zero)
-    try next(consumer).release(after: .zero)
+    let consumer = try queue.consume(attempts: 2)
+    try next(consumer).retry(after: .zero, because: "again")
+    try next(consumer).retry(after: .zero, because: "again")
     #expect(try consumer.next(until: .now) == nil)
     #expect(try queue.failures().map(\.id) == [id])
     let new = try #require(try queue.retry(id))
     #expect(new != id && new.sender == "a")
     #expect(try queue.failures().isEmpty && queue.retry(id) == nil && !queue.forgetFailure(id))
     let entry = try next(consumer)
-    #expect(entry.payload == 7 && entry.deliveries == 1 && entry.id == new)
+    #expect(entry.payload == 7 && entry.attempt == 1 && entry.id == new)
     try entry.fail("again", isKept: true)
     #expect(try queue.failures().map(\.reason) == ["again"])
     #expect(try queue.forgetFailure(new) && queue.failures().isEmpty)
@@ -245,12 +256,12 @@ struct QueueReleaseTests {
       let ids = try scene.sendTogether(Array(0..<together), from: "a")
       let log = scene.directory.path + "/log"
       let wasKilled = try scene.participant().dies(of: "die \(step) queue-poison q 3 \(log)")
-      let consumer = try scene.queue.consume(maximumDeliveries: 3)
+      let consumer = try scene.queue.consume(attempts: 3)
       var others: [Int] = []
       while let entry = try consumer.next(until: .now) {
         if entry.payload == 0 {
-          #expect(entry.deliveries <= 3)
-          try entry.release(after: .zero)
+          #expect(entry.attempt <= 3)
+          try entry.retry(after: .zero, because: "again")
         } else {
           others.append(entry.payload.intValue ?? -1)
           try entry.acknowledge()

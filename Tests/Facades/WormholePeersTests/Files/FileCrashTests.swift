@@ -123,16 +123,16 @@ struct FileCrashTests {
     let scene = try FileScene()
     let transfer = try scene.sender.transfer(fileAt: scene.write([1, 2], "f"), to: "watch")
     try transfer.store()
-    let files = try scene.receiver.receiveFiles(maximumDeliveries: 2)
-    for deliveries in 1...2 {
+    let files = try scene.receiver.receiveFiles(attempts: 2)
+    for attempt in 1...2 {
       let file = try #require(try files.next(until: .now))
-      #expect(try file.deliveries == deliveries && scene.read(file.url) == [1, 2])
-      try file.release(after: .zero)
+      #expect(try file.attempt == attempt && scene.read(file.url) == [1, 2])
+      try file.retry(after: .zero, because: "again")
     }
     #expect(try files.next(until: .now) == nil)
     files.close()
     let status = try transfer.status()
-    #expect(status == .failed(reason: "it was delivered 2 times, and not processed"))
+    #expect(status == .failed(reason: "again"))
     // The sender's records are its own.
     try transfer.removeReceipt()
     let failure = try #require(try scene.receiver.failures().first)

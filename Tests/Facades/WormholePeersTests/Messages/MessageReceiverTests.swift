@@ -45,11 +45,11 @@ struct MessageReceiverTests {
     let transfers = try [0, 1].map { try phone.enqueue(PropertyListValue($0), to: "watch") }
     let heard = Mutex<[String]>([])
     let receiver = try await Blocking.run { [watch] in
-      try watch.receiveMessages(maximumDeliveries: 3)
+      try watch.receiveMessages(attempts: 3)
     }
     receiver.handle(on: DispatchQueue(label: "messages")) { message in
-      heard.withLock { $0.append("\(message.value.intValue ?? -1) \(message.deliveries)") }
-      if message.value == 0 { try message.release(after: .milliseconds(100)) }
+      heard.withLock { $0.append("\(message.value.intValue ?? -1) \(message.attempt)") }
+      if message.value == 0 { try message.retry(after: .milliseconds(100), because: "again") }
     }
     guard case .failed = try await transfers[0].finalStatus(until: soon) else {
       Issue.record("it fails after the allowed number of releases")

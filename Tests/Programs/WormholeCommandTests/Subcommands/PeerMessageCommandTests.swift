@@ -122,7 +122,7 @@ struct PeerMessageCommandTests {
   ///                             the third gets 2 only; 1 has failed, and is listed
   ///                             1 is sent again, and handled
   /// ```
-  @Test("A message that kills its receivers fails after the allowed number of deliveries")
+  @Test("A message that kills its receivers fails after the allowed number of attempts")
   func deadly() throws {
     let outcome = try Session().shell(
       """
@@ -137,10 +137,10 @@ struct PeerMessageCommandTests {
       wormhole peer outstanding phone | grep -o '"message":1.*'
       wormhole status --json | grep -o '"failed":\\[[^]]*' | grep -o '"reason":"[^"]*"'
       wormhole peer retry "$(head -1 "$T/ids")" >"$T/new"
-      wormhole peer receive watch --count 1 --retries 1 -- sh -c 'echo "$(cat) $WORMHOLE_DELIVERIES"'
+      wormhole peer receive watch --count 1 --retries 1 -- sh -c 'echo "$(cat) $WORMHOLE_ATTEMPT"'
       wormhole status --json | grep -o '"failed":\\[[^]]*\\]'; wormhole doctor
       """)
-    let reason = "\"reason\":\"it was delivered 2 times, and not processed\""
+    let reason = "\"reason\":\"each of 2 attempts ended without a result\""
     #expect(
       outcome.output.withoutInotifyWarning
         == "2\n\"message\":1,\"peer\":\"watch\",\(reason),\"status\":\"failed\"}\n\(reason)\n"

@@ -120,13 +120,14 @@ package struct Batch: Sendable {
   }
 }
 
-/// `taken/<consumer>/<batch>.deliveries`: how often entries of a batch were delivered, and until when
-/// they are given back; lines are appended:
+/// `taken/<consumer>/<batch>.deliveries`: how often entries of a batch were delivered, and what became of
+/// these deliveries; lines are appended:
 ///
 /// ```
-/// <number>                 it is about to be delivered
-/// <number> <pause> <due>   it was given back for so many milliseconds, to be delivered at <due>,
-///                          in milliseconds since 1970
+/// <number>                          it is about to be delivered
+/// <number> -<count>                 so many of its deliveries were no attempts: they were given back
+/// <number> <pause> <due> <reason>   an attempt failed: it is given back for so many milliseconds, to be
+///                                   delivered at <due>, in milliseconds since 1970
 /// ```
 ///
 /// **Counted before.** The line is written before the entry is handed over, so a delivery that kills
@@ -136,35 +137,64 @@ package struct Batch: Sendable {
 /// **With the batch.** The log has its batch's name and is moved with it, and means the same
 /// everywhere.
 package struct DeliveryLog: Sendable {
-  /// The number of deliveries of the first entry, apart because most batches have no other.
-  private var first = 0
+  private struct Count {
+    var deliveries = 0
+    /// How many of them were given back without an attempt.
+    var givenBack = 0
+  }
+
+  /// The count of the first entry, apart because most batches have no other.
+  private var first = Count()
   /// The same of the others.
-  private var others: [Int: Int] = [:]
+  private var others: [Int: Count] = [:]
   package var isWritten: Bool
   private var pauses: [Int: (pause: Int64, due: Int64)] = [:]
+  private var reasons: [Int: String] = [:]
 
   /// - Parameter isTaken: whether it is a batch of one that was taken before, by this consumer or
   ///   another.
   package init(_ bytes: [UInt8]? = nil, isTaken: Bool = false) {
     isWritten = bytes != nil
-    if isTaken { first = 1 }
+    if isTaken { first.deliveries = 1 }
     guard let bytes else { return }
     for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
-      let numbers = line.split(separator: " ").map { Int64($0) }
-      guard let first = numbers.first, let index = first.map({ Int($0) }) else { continue }
-      if numbers.count == 3, let pause = numbers[1], let due = numbers[2] {
+      let words = line.split(separator: " ", maxSplits: 3)
+      guard let index = words.first.flatMap({ Int($0) }) else { continue }
+      switch words.count {
+      case 1: noteDelivery(of: index)
+      case 2:
+        // The numbers of this package are small; a planted one must not overflow a sum.
+        let count = min(max(Int(words[1].dropFirst()) ?? 0, 0), 1 << 30)
+        switch words[1].first {
+        case Self.repetition: noteDelivery(of: index, count: count)
+        case Self.subtraction: noteGivenBack(index, count: count)
+        default: continue
+        }
+      case 3...:
+        guard let pause = Int64(words[1]), let due = Int64(words[2]) else { continue }
         pauses[index] = (pause, due)
-      } else if numbers.count == 1 {
-        noteDelivery(of: index)
-      } else if numbers.count == 2, let mark = line.lastIndex(of: Self.mark),
-        let count = Int(line[line.index(after: mark)...])
-      {
-        noteDelivery(of: index, count: min(max(count, 0), 1 << 30))
+        reasons[index] = words.count > 3 ? String(words[3]) : nil
+      default: continue
       }
     }
   }
 
-  package func deliveries(of index: Int) -> Int { index == 0 ? first : others[index] ?? 0 }
+  private func count(_ index: Int) -> Count { index == 0 ? first : others[index] ?? Count() }
+
+  private mutating func change(_ index: Int, _ body: (inout Count) -> Void) {
+    if index == 0 { body(&first) } else { body(&others[index, default: Count()]) }
+  }
+
+  package func deliveries(of index: Int) -> Int { count(index).deliveries }
+
+  /// Returns the number of deliveries that were attempts to process it.
+  package func attempts(of index: Int) -> Int {
+    let count = count(index)
+    return max(count.deliveries - count.givenBack, 0)
+  }
+
+  /// Returns why its last failed attempt failed; nil if none did.
+  package func reason(_ index: Int) -> String? { reasons[index] }
 
   /// Returns the time until which it is given back; nil if it is not. If the clock was set back,
   /// the delay is no longer than the pause.
@@ -176,31 +206,57 @@ package struct DeliveryLog: Sendable {
   }
 
   package mutating func noteDelivery(of index: Int, count: Int = 1) {
-    if index == 0 { first += count } else { others[index, default: 0] += count }
+    change(index) { $0.deliveries += count }
     if !pauses.isEmpty { pauses[index] = nil }
   }
 
-  /// Returns the same record with at most two lines for each entry: "0 x9" stands for nine deliveries. The
-  /// entry of the last line stays last.
+  package mutating func noteGivenBack(_ index: Int, count: Int = 1) {
+    change(index) { $0.givenBack += count }
+  }
+
+  /// Returns the same record with at most three lines for each entry: "0 x9" stands for nine deliveries.
+  /// The entry of the last line stays last.
   package static func reduced(_ text: String) -> String {
     let log = DeliveryLog(Array(text.utf8))
     let last = text.split(separator: "\n").last?.split(separator: " ").first.flatMap { Int($0) }
-    let indices = Set(log.others.keys).union(log.pauses.keys).union([0])
+    let indices = Set(log.others.keys).union(log.reasons.keys).union(log.pauses.keys).union([0])
     return indices.sorted { ($0 == last ? 1 : 0, $0) < ($1 == last ? 1 : 0, $1) }.map { index in
-      let count = log.deliveries(of: index)
-      let delivered = count > 1 ? "\(index) \(mark)\(count)\n" : count > 0 ? line(index) : ""
-      let pause = log.pauses[index].map { "\(index) \($0.pause) \($0.due)\n" }
-      return delivered + (pause ?? "")
+      let count = log.count(index)
+      let delivered =
+        count.deliveries > 1
+        ? "\(index) \(repetition)\(count.deliveries)\n" : count.deliveries > 0 ? line(index) : ""
+      let givenBack = count.givenBack > 0 ? givenBackLine(index, count: count.givenBack) : ""
+      let pause = log.pauses[index].map {
+        "\(index) \($0.pause) \($0.due)\(log.reasons[index].map { " " + $0 } ?? "")\n"
+      }
+      // The reason outlives its pause, which ends with the next delivery.
+      let past = pause == nil ? log.reasons[index].map { "\(index) 0 0 \($0)\n" } : nil
+      return (past ?? "") + delivered + givenBack + (pause ?? "")
     }.joined()
   }
 
-  private static let mark: Character = "x"
+  private static let repetition: Character = "x"
+  private static let subtraction: Character = "-"
 
   package static func line(_ index: Int) -> String { "\(index)\n" }
 
-  package static func line(_ index: Int, pause: Duration) -> String {
+  package static func givenBackLine(_ index: Int, count: Int = 1) -> String {
+    "\(index) \(subtraction)\(count)\n"
+  }
+
+  package static func line(_ index: Int, pause: Duration, reason: String) -> String {
     let pause = Int64(min(max(pause / .milliseconds(1), 0), 1e15))
     let now = realTime()
-    return "\(index) \(pause) \(now.seconds * 1_000 + now.nanoseconds / 1_000_000 + pause)\n"
+    let due = now.seconds * 1_000 + now.nanoseconds / 1_000_000 + pause
+    return "\(index) \(pause) \(due) \(shortened(reason))\n"
+  }
+
+  /// The longest reason that is recorded, in bytes.
+  private static let maximumReasonBytes = 1_000
+
+  // A line of the record has one line of the reason.
+  private static func shortened(_ reason: String) -> String {
+    String(decoding: reason.utf8.prefix(maximumReasonBytes), as: UTF8.self)
+      .split(whereSeparator: \.isNewline).joined(separator: "; ")
   }
 }

@@ -150,7 +150,8 @@ extension ContainerEvent {
   /// Whether a record of deliveries ends with an entry that was given back: see `DeliveryLog`.
   package static func isGivenBack(_ deliveries: [UInt8]) -> Bool {
     let last = deliveries.split(separator: UInt8(ascii: "\n")).last
-    return last?.split(separator: UInt8(ascii: " ")).count == 3
+    let words = last?.split(separator: UInt8(ascii: " "), maxSplits: 3) ?? []
+    return words.count > 2 || words.count == 2 && words[1].first == UInt8(ascii: "-")
   }
 
   package static func ended(

@@ -109,36 +109,36 @@ extension CommandDescription {
     abstract: "Print the messages for a peer, one line each, or give each to a command.",
     discussion: """
       A message is processed when its line is written, or when the command, which gets it on standard \
-      input, ends with status 0. With status 65 the command refuses the message for good: the sender \
-      learns that it failed, receiving goes on, and the exit status is 65 in the end. With any other \
-      failure receiving ends with the command's exit status (126 and 127 when it cannot be run, 128 \
-      plus the signal's number when it was killed), and the message is delivered again to the next \
-      receiver. The same happens when this process is killed in the middle; the command is killed with \
-      it.
+      input, ends with status 0. With any other status receiving ends with it (126 and 127 when the \
+      command cannot be run, 128 plus the signal's number when it was killed), and the message is \
+      delivered again to the next receiver. The same happens when this process is killed in the middle; \
+      the command is killed with it.
 
-      With --retries such a failure does not end receiving: the message is given back, and delivered \
-      again after a pause that doubles each time, up to an hour; other messages are delivered \
-      meanwhile. After the first delivery and so many retries, including deliveries to receivers that \
-      were killed, the message has failed: its sender learns that, and the message is kept. 'status' \
-      lists it, 'peer retry' sends it again, and 'peer forget' removes it.
+      With --retries such a failure does not end receiving: the message is delivered again after a pause \
+      that doubles each time, up to an hour; other messages are delivered meanwhile. After the first \
+      attempt and so many retries, including those of receivers that were killed, the message has \
+      failed: its sender learns that, and the message is kept. 'status' lists it, 'peer retry' sends it \
+      again, and 'peer forget' removes it. With --fail-status that is so after the first attempt that \
+      ends with this status.
 
       The command's environment has WORMHOLE_SENDER, WORMHOLE_TRANSFER (the message's id), \
       WORMHOLE_PEER and WORMHOLE_IDENTIFIER (both the name of the peer), WORMHOLE_TIME (of sending), \
       WORMHOLE_REDELIVERY (1 for a message that was delivered, and perhaps handled, before, else 0) and \
-      WORMHOLE_DELIVERIES (the number of deliveries, this one included). With --envelope a line is \
-      {"deliveries": ..., "id": ..., "message": ..., "redelivery": ..., "sender": ..., "sent": ...}.
+      WORMHOLE_ATTEMPT (1 for the first). With --envelope a line is {"attempt": ..., "id": ..., \
+       "message": ..., "redelivery": ..., "sender": ..., "sent": ...}.
 
       Only one process receives for a name: this one waits up to 10 seconds for another one to end, and \
       replaces one that is stopped. It prints 'listening' on standard error once it receives. A name to \
       which nothing was ever sent is removed again at the end. A reader of the output that takes nothing is \
       waited for as long as --timeout says, but at least three seconds; then the message is delivered \
-      again. SIGINT, SIGTERM and SIGHUP are passed on to the command; after its end they end receiving.
+      again. SIGINT, SIGTERM and SIGHUP are passed on to the command; after its end they end receiving, \
+      and a message that it has not handled goes back, which is no attempt.
       """,
     arguments: [
       .ownName, .count, .timeout, .readyDescriptor,
       .flag("envelope", help: "Print each message with its sender, id and time of sending."),
     ] + ArgumentDescription.output + [
-      .retries("a message"), .backoff, .command(forEach: "message"),
+      .retries("a message"), .backoff, .failStatus("a message"), .command(forEach: "message"),
     ]
   ) { arguments, environment in
     let deadline = arguments.deadline()
@@ -149,7 +149,7 @@ extension CommandDescription {
     try session.leavingNoName(forFiles: false) { hasReceived in
       let found = try interruption.wait {
         try session.receiveMessages(
-          until: min(deadline, .now + .seconds(10)), maximumDeliveries: arguments.maximumDeliveries)
+          until: min(deadline, .now + .seconds(10)), attempts: arguments.attempts)
       }
       guard let receiver = found else { throw ExitStatus.no }
       defer { receiver.close() }
@@ -164,8 +164,7 @@ extension CommandDescription {
     }
   }
   .refusing { arguments in
-    guard arguments.tail == nil, arguments.text("retries") != nil else { return nil }
-    return "--retries needs a command: a message that was printed is not delivered again"
+    arguments.problemWithoutCommand("a message")
   }
 }
 
@@ -174,7 +173,7 @@ extension PeerMessage: HandledDelivery {
 
   var envelope: PropertyListValue {
     .object([
-      "deliveries": deliveries, "id": id, "message": value, "redelivery": isRedelivery,
+      "attempt": attempt, "id": id, "message": value, "redelivery": isRedelivery,
       "sender": sender, "sent": sent,
     ])
   }

@@ -10,16 +10,15 @@ extension CommandDescription {
     abstract: "Take entries from a queue: print each, or give it to a command.",
     discussion: """
       Without a COMMAND the entry is acknowledged when its line is written. A COMMAND gets it on \
-      standard input. If it ends with status 0, the entry is acknowledged. If it ends with status 65, \
-      the entry has failed for good: its sender learns that, taking goes on, and the exit status is 65 \
-      in the end. After any other failure the entry is released, which means that it is delivered to the \
-      next process that takes, and this process ends with COMMAND's exit status. The same happens to an \
-      entry whose process is killed; COMMAND is killed with it.
+      standard input. If it ends with status 0, the entry is acknowledged. After any other status the \
+      entry is delivered to the next process that takes, and this process ends with that status. The \
+      same happens to an entry whose process is killed; COMMAND is killed with it.
 
-      With --retries such a failure does not end taking: the entry is given back, and delivered again \
-      after a pause that doubles each time, up to an hour. After the first delivery and so many retries \
-      the entry has failed, and is kept: 'queue list' shows it, 'queue retry' sends it again, and 'queue \
-      remove' removes it.
+      With --retries such a failure does not end taking: the entry is delivered again after a pause that \
+      doubles each time, up to an hour. After the first attempt and so many retries the entry has failed, \
+      and is kept: 'queue list' shows it, 'queue retry' sends it again, and 'queue remove' removes it. \
+      With --fail-status that is so after the first attempt that ends with this status. No status \
+      deletes an entry.
 
       With --limit COMMAND gets SIGTERM when it has run that long, and SIGKILL ten seconds later; that is \
       a failure with status 124.
@@ -31,8 +30,8 @@ extension CommandDescription {
 
       The command's environment has WORMHOLE_IDENTIFIER (the queue's name), WORMHOLE_ENTRY (the id), \
       WORMHOLE_SENDER, WORMHOLE_TIME (of sending), WORMHOLE_REDELIVERY (1 for an entry that was \
-      delivered, and perhaps handled, before, else 0) and WORMHOLE_DELIVERIES (the number of \
-      deliveries, this one included). With --envelope a line is {"deliveries": ..., "id": ..., \
+      delivered, and perhaps handled, before, else 0) and WORMHOLE_ATTEMPT (1 for the first). With \
+      --envelope a line is {"attempt": ..., "id": ..., \
       "redelivery": ..., "sender": ..., "sent": ..., "value": ...}.
 
       A process that was stopped, for example with Ctrl-Z, loses the entry that it was handling to \
@@ -41,32 +40,39 @@ extension CommandDescription {
       as it is there again.
 
       Any number of processes may take at the same time. If there is no entry, the command waits for \
-      one, and prints 'listening' on standard error when it begins to. With --timeout 0 it ends at once. \
-      Waiting does not make the queue; the first entry does, and the command joins then. A reader \
+      one, and prints 'listening' on standard error when it begins to. With --timeout 0 it ends at once, \
+      with status 1 if the queue is empty. With --drain it takes what is there, retries included, and \
+      ends with status 0. Waiting does not make the queue; the first entry does, and the command joins then. A reader \
       of the output that takes nothing is waited for as long as --timeout says, but at least three \
       seconds; then the entry is delivered again. \
-      SIGINT, SIGTERM and SIGHUP are passed on to the command; after its end they end taking. \
-      While none runs, the exit status is 0 with --follow, and otherwise 128 plus the signal's number.
+      SIGINT, SIGTERM and SIGHUP are passed on to the command; after its end they end taking, and an \
+      entry that it has not handled goes back, which is no attempt. While none runs, the exit status is 0 with --follow, and otherwise 128 plus the signal's number.
       """,
     arguments: [
       .queueName,
       .value("count", .count, standard: "1", help: "Take this many, one after the other."),
       .flag("follow", help: "Take one after the other, until a signal ends this process."),
+      .flag("drain", help: "Take one after the other, until none is left."),
       .value(
         "jobs", letter: "j", .count, named: "n", standard: "1",
-        help: "With --follow, run this many commands at the same time, at most \(mostJobs)."),
+        help:
+          "With --follow or --drain, run this many commands at the same time, at most \(mostJobs)."),
       .value("limit", .duration, help: "The longest time that a command may run; by default any."),
       .timeout, .readyDescriptor,
       .flag("envelope", help: "Print each entry with its sender, id and time of sending."),
-    ] + ArgumentDescription.output + [.retries("an entry"), .backoff, .command(forEach: "entry")]
+    ] + ArgumentDescription.output + [
+      .retries("an entry"), .backoff, .failStatus("an entry"), .command(forEach: "entry"),
+    ]
   ) { arguments, environment in
     let isCopy = environment.variable(CommandVariable.copy) != nil
     if let jobs = arguments.count("jobs"), jobs > 1, !isCopy {
       return try environment.withoutTimeLimit {
-        try runCopies(jobs, until: arguments.deadline(), environment)
+        try runCopies(
+          jobs, until: arguments.deadline(), endsWithOne: !arguments.has("drain"), environment)
       }.end()
     }
-    let deadline = arguments.deadline()
+    let drains = arguments.has("drain")
+    let deadline = drains ? .now : arguments.deadline()
     let name = arguments.requiredText("name")
     let queue = try arguments.container.open(.queue(name)).queue(name)
     let interruption = try Interruption(
@@ -79,13 +85,13 @@ extension CommandDescription {
     }
     let found = try interruption.wait {
       guard try queue.awaitFirstUse(until: deadline, willWait: { reportWaiting(deadline) }) else {
-        throw ExitStatus.deadline
+        throw arguments.statusWithoutEntry(in: queue, environment)
       }
       let worker = try arguments.join(queue, until: deadline, environment)
       return (worker, try worker.next(until: .now))
     }
     guard let (worker, first) = found else {
-      return try (arguments.has("follow") ? .done : interruption.endStatus).end()
+      return try (arguments.takesAll ? .done : interruption.endStatus).end()
     }
     defer { worker.close() }
     let handler = DeliveryHandler(
@@ -94,44 +100,70 @@ extension CommandDescription {
     try arguments.handleEach(
       of: { limit in
         if let entry = try worker.next(until: .now) { return entry }
+        if drains {
+          // What failed here and is to be tried again is left, too.
+          while let due = worker.nextRetry {
+            if let entry = try worker.next(until: due) { return entry }
+          }
+        }
+        if drains { return nil }
+        guard limit > .now else { throw arguments.statusWithoutEntry(in: queue, environment) }
         reportWaiting(limit)
         return try worker.next(until: limit)
       }, after: first, until: deadline, interruption,
-      limit: arguments.has("follow") ? .max : nil, beforeLast: worker.takesNoMore
+      limit: arguments.takesAll ? .max : nil, none: drains ? .done : .deadline,
+      beforeLast: worker.takesNoMore
     ) { try handler.handle($0) }
   }
   .refusing { arguments in
-    if arguments.tail == nil, arguments.text("retries") != nil {
-      return "--retries needs a command: an entry that was printed is not delivered again"
-    }
+    if let problem = arguments.problemWithoutCommand("an entry") { return problem }
     if arguments.tail == nil, let option = ["limit", "jobs"].first(where: arguments.isGiven) {
       return "--\(option) needs a command"
     }
     if arguments.duration("limit") == .zero {
       return "--limit 0 would end each command at once; without --limit it may take any time"
     }
-    if arguments.count("jobs") ?? 1 > 1, !arguments.has("follow") { return "--jobs needs --follow" }
+    if arguments.count("jobs") ?? 1 > 1, !arguments.takesAll { return "--jobs needs --follow" }
+    if arguments.has("drain"), arguments.isGiven("timeout") {
+      return "--drain and --timeout exclude each other: one does not wait, the other waits"
+    }
     if arguments.count("jobs") ?? 1 > mostJobs { return "--jobs is at most \(mostJobs)" }
-    return arguments.conflict(of: "follow", "count")
+    return arguments.conflict(of: "follow", "count") ?? arguments.conflict(of: "drain", "count")
+      ?? arguments.conflict(of: "follow", "drain")
   }
 }
 
 extension ParsedArguments {
+  fileprivate var takesAll: Bool { has("follow") || has("drain") }
+
+  /// Returns the status of a command that finds no entry in its time.
+  fileprivate func statusWithoutEntry(
+    in queue: Queue, _ environment: CommandEnvironment
+  ) -> ExitStatus {
+    if has("drain") { return .done }
+    guard duration("timeout") == .zero else { return .deadline }
+    environment.report("the queue \(queue.name.quoted) is empty")
+    return .no
+  }
+
   /// The time of one attempt; a process that is in the way of two is reported. On a busy machine joining
   /// itself takes seconds.
   private static let joiningTime: Duration = .seconds(15)
+  /// The time in which other processes have joined; also a command that does not wait gives them that.
+  private static let othersJoiningTime: Duration = .seconds(2)
 
   /// Joins the queue, in which only one process at a time does, and none beside a consumer that has the
   /// queue alone.
   fileprivate func join(
     _ queue: Queue, until deadline: ContinuousClock.Instant, _ environment: CommandEnvironment
   ) throws -> Queue.Consumer {
+    let deadline = max(deadline, .now + Self.othersJoiningTime)
     var last: Int32?
     var hasReported = false
     while true {
       do {
         return try queue.work(
-          until: min(deadline, .now + Self.joiningTime), maximumDeliveries: maximumDeliveries)
+          until: min(deadline, .now + Self.joiningTime), attempts: attempts)
       } catch let error as AppGroupError where error.code == .timedOut {
         let holder = error.holder.map { "\($0)," } ?? "another process"
         let reason = "\(holder) has it alone, or is about to join it"
@@ -155,8 +187,11 @@ private let mostJobs = 1_000
 
 /// Runs this program's command line so many times at once, each as a process that takes alone;
 /// returns the status of the first one that failed.
+///
+/// - Parameter endsWithOne: Whether the others end when one has failed.
 private func runCopies(
-  _ count: Int, until deadline: ContinuousClock.Instant, _ environment: CommandEnvironment
+  _ count: Int, until deadline: ContinuousClock.Instant, endsWithOne: Bool,
+  _ environment: CommandEnvironment
 ) throws -> ExitStatus {
   let interruption = try Interruption()
   let program = try reporting(cannot: "find this program", Program.executablePath())
@@ -174,6 +209,7 @@ private func runCopies(
     let source = pipe.takeRead()
     try startThread(name: "wormhole.ready") { reportListening(of: count, source, environment) }
     let ended = try interruption.wait(forEndOf: copies, until: deadline) { termination in
+      guard endsWithOne else { return }
       end.put(true)
       guard !interruption.isRequested else { return }
       let ending = "one of \(count) processes ended with status \(ExitStatus(termination).rawValue)"
@@ -207,7 +243,7 @@ extension QueueEntry: HandledDelivery {
 
   var envelope: PropertyListValue {
     .object([
-      "deliveries": deliveries, "id": id.description, "key": key, "redelivery": isRedelivery,
+      "attempt": attempt, "id": id.description, "key": key, "redelivery": isRedelivery,
       "sender": sender, "sent": sent, "value": payload,
     ])
   }
