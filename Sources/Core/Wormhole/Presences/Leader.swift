@@ -104,6 +104,18 @@ public struct Leader: Sendable {
   }
 }
 
+extension Leader {
+  /// Returns what `lead` does, as a service to be run later.
+  ///
+  /// - Parameter body: Receives the fence of each turn. Its result, or its error while it leads, ends
+  ///   the service.
+  public func service(
+    _ body: @escaping @Sendable (Presence.Fence) async throws -> Void
+  ) -> WormholeService {
+    WormholeService { try await lead(body) }
+  }
+}
+
 extension PresenceRegistration {
   /// Closes it on a thread that may block.
   fileprivate func finish() async {

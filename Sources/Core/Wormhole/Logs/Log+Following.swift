@@ -1,0 +1,50 @@
+import WormholeSystem
+
+extension Log {
+  /// Returns a follower: a service that gives each message to a closure, one after another and in order,
+  /// from the stored position of a subscriber.
+  ///
+  /// A message is acknowledged when the closure has returned. If the closure throws, that ends the
+  /// service with its error, and the next run begins with the same message. A follower that was stopped
+  /// and replaced waits for its turn, and continues where its successor ends.
+  ///
+  /// ```swift
+  /// try await container.log("sales").follower("printer") { sale in print(sale.payload) }.run()
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - subscriber: Any string; one process at a time follows under this name.
+  ///   - start: Where a new subscriber begins.
+  ///   - handler: Handles a message, in the task that runs the service.
+  /// - Returns: The service. Its `run` throws the error of the closure, or as `Reader.next`.
+  public func follower(
+    _ subscriber: String, from start: LogStart = .beginning,
+    _ handler: @escaping @Sendable (LogMessage) async throws -> Void
+  ) -> WormholeService {
+    WormholeService {
+      while true {
+        do {
+          try await follow(subscriber, from: start, handler)
+        } catch let error as AppGroupError
+          where [.leaseLost, .timedOut].contains(error.code) && !Task.isCancelled
+        {
+          if error.code == .leaseLost { Diagnostics.report(error) }
+        }
+      }
+    }
+  }
+
+  private func follow(
+    _ subscriber: String, from start: LogStart,
+    _ handler: @Sendable (LogMessage) async throws -> Void
+  ) async throws -> Never {
+    let reader = try await subscribe(subscriber, from: start, until: .now + .seconds(86_400))
+    defer { reader.close() }
+    while true {
+      // This acknowledges the message before it.
+      let message = try await reader.next()
+      try await handler(message)
+      if Task.isCancelled { try await reader.acknowledge() }
+    }
+  }
+}
