@@ -13,8 +13,11 @@ package struct EntryFile: Hashable, Sendable {
   package let order: UInt64
   /// The sender's name: printable ASCII without a slash.
   package let sender: String
-  /// The number of entries in the file.
-  package let count: Int
+  /// The number of entries in the file's content.
+  package let total: Int
+  /// The only entry of the content that the file stands for, by its number, after workers have shared
+  /// the batch; nil for all.
+  package private(set) var part: Int?
   /// The size of the file when it was stored.
   package let bytes: Int
   package let priority: EntryPriority
@@ -34,10 +37,26 @@ package struct EntryFile: Hashable, Sendable {
   ) {
     self.order = order
     self.sender = sender
-    self.count = count
+    total = count
     self.bytes = bytes
     self.priority = priority
     self.due = due
+  }
+
+  /// The entries that the file stands for.
+  package var indices: Range<Int> { part.map { $0..<$0 + 1 } ?? 0..<total }
+
+  /// The number of entries that the file stands for.
+  package var count: Int { part == nil ? total : 1 }
+
+  /// The name under which the batch was stored, which identifies its entries.
+  package var whole: EntryFile { of(nil) }
+
+  /// Returns the name of a file that stands for one of the entries.
+  package func of(_ part: Int?) -> EntryFile {
+    var name = self
+    name.part = part
+    return name
   }
 
   package init?(_ name: some StringProtocol) { self.init(bytes: Array(name.utf8)) }
@@ -58,22 +77,26 @@ package struct EntryFile: Hashable, Sendable {
     let priority = EntryPriority(firstByte: name.first)
     rest = rest.dropFirst(priority.mark.utf8.count)
     let due = Self.takeDue(&rest)
+    let part = due == nil ? Self.takePart(&rest) : nil
     guard let bytes = Self.takeNumber(&rest), (0...Self.maximumBytes).contains(bytes),
       let count = Self.takeNumber(&rest), (1...Self.maximumCount).contains(count),
       let order = Self.takeOrder(&rest), !rest.isEmpty,
-      rest.allSatisfy({ (0x21..<0x7F).contains($0) })
+      rest.allSatisfy({ (0x21..<0x7F).contains($0) }),
+      part.map({ count > 1 && $0 < count }) ?? true
     else { return nil }
     self.init(
       order: order, sender: String(decoding: rest, as: UTF8.self), count: count, bytes: bytes,
       priority: priority, due: due)
+    self.part = part
   }
 
-  /// Returns whether a name has a due time; without parsing all of it.
-  package static func isDelayed(_ name: [UInt8]) -> Bool {
+  /// Returns whether an entry that has just arrived may go before older ones of its priority: it has a
+  /// due time, or workers have shared its batch. Does not parse all of the name.
+  package static func mayGoAhead(_ name: [UInt8]) -> Bool {
     name.withUnsafeBufferPointer { name in
       guard let end = end(of: name) else { return false }
       var rest = name[..<end]
-      return takeDue(&rest) != nil
+      return takeDue(&rest) != nil || takePart(&rest) != nil
     }
   }
 
@@ -85,7 +108,7 @@ package struct EntryFile: Hashable, Sendable {
   }
 
   /// Removes the decimal number at the end, and the dash before it.
-  private static func takeNumber(_ rest: inout Part) -> Int? {
+  private static func takeNumber(_ rest: inout Part, after mark: UInt8 = 0x2D) -> Int? {
     var number = 0
     var unit = 1
     var digits = 0
@@ -96,8 +119,16 @@ package struct EntryFile: Hashable, Sendable {
       rest.removeLast()
     }
     // No leading zeros.
-    guard digits > 0, digits == 1 || number >= unit / 10, rest.popLast() == 0x2D else { return nil }
+    guard digits > 0, digits == 1 || number >= unit / 10, rest.popLast() == mark else { return nil }
     return number
+  }
+
+  /// Removes the number of the only entry at the end, and the sign before it, if there is one.
+  private static func takePart(_ rest: inout Part) -> Int? {
+    var shorter = rest
+    guard let part = takeNumber(&shorter, after: UInt8(ascii: "+")) else { return nil }
+    rest = shorter
+    return part
   }
 
   /// Removes the due time at the end, if there is one. Without one, a dash is among the last sixteen
@@ -134,16 +165,20 @@ package struct EntryFile: Hashable, Sendable {
     let mark = priority.mark
     let capacity =
       mark.utf8.count + sender.utf8.count + Self.suffix.utf8.count
-      + 2 * (NameWriter.hexDigits + 1) + 2 * (NameWriter.decimalDigits + 1)
+      + 2 * (NameWriter.hexDigits + 1) + 3 * (NameWriter.decimalDigits + 1)
     return NameWriter.text(capacity: capacity) { writer in
       writer.append(mark)
       // Sixteen digits, so that names sort as their numbers do.
       writer.append(hex: order, width: NameWriter.hexDigits)
       writer.append(UInt8(ascii: "-"))
       writer.append(sender)
-      for number in [count, bytes] {
+      for number in [total, bytes] {
         writer.append(UInt8(ascii: "-"))
         writer.append(decimal: UInt64(number))
+      }
+      if let part {
+        writer.append(UInt8(ascii: "+"))
+        writer.append(decimal: UInt64(part))
       }
       if let due {
         writer.append(UInt8(ascii: "@"))
@@ -202,7 +237,9 @@ package struct EntryFile: Hashable, Sendable {
 // By the time of sending.
 extension EntryFile: Comparable {
   package static func < (first: EntryFile, second: EntryFile) -> Bool {
-    first.order != second.order ? first.order < second.order : first.sender < second.sender
+    guard first.order == second.order else { return first.order < second.order }
+    guard first.sender == second.sender else { return first.sender < second.sender }
+    return first.indices.lowerBound < second.indices.lowerBound
   }
 }
 

@@ -142,7 +142,7 @@ package struct Admission: Sendable {
   /// - Returns: whether this much may be stored.
   package mutating func note(waiting: [EntryFile], for count: Int, _ size: Int) -> Bool {
     let freeEntries = maximumEntries - waiting.reduce(0) { $0 + $1.count }
-    let freeBytes = maximumBytes - waiting.reduce(0) { $0 + $1.bytes }
+    let freeBytes = maximumBytes - waiting.reduce(0) { $0 + $1.bytes / $1.total * $1.count }
     entries = min(freeEntries, max(maximumEntries / 16, count))
     bytes = min(freeBytes, max(maximumBytes / 16, size))
     return freeEntries >= count && freeBytes >= size

@@ -35,7 +35,8 @@ extension Queue {
   /// time, unless all workers keep the order: then a worker gets no entry of a sender while another
   /// has an unacknowledged one. For that, each priority of a sender counts as a separate sender,
   /// and a delayed entry may be handled beside any other. Entries that were stored together,
-  /// because their sender sent faster than it stored, go to one worker.
+  /// because their sender sent faster than it stored, are shared; on etcd, and where workers keep the
+  /// order, they go to one worker.
   ///
   /// Workers wait for a consumer that has the queue alone. A consumer does not wait for workers: if
   /// it begins beside them, it takes its share, as they do.

@@ -181,7 +181,7 @@ extension Queue {
     let abandoned = try abandoned()
     let found = try outstanding(limit: limit).map { receipt in
       var receipt = receipt
-      if abandoned.contains(receipt.id.batch) { receipt.status = .stored }
+      if receipt.id.files.contains(where: abandoned.contains) { receipt.status = .stored }
       return receipt
     }
     return found.filter { $0.status == .taken } + found.filter { $0.status == .stored }
@@ -199,7 +199,7 @@ extension Queue {
         }
         return nil
       }
-      return found.map { (QueueEntryID(batch: $0, index: 0), $1) }.ordered {
+      return found.map { (QueueEntryID(batch: $0, index: $0.indices.lowerBound), $1) }.ordered {
         $0.id.isBefore($1.id)
       }
     }
@@ -219,7 +219,7 @@ extension Queue {
     until deadline: ContinuousClock.Instant = .now + Value.standardWait
   ) throws -> Int {
     var left = try abandoned()
-    guard id.map({ left.contains($0.batch) }) ?? !left.isEmpty else { return 0 }
+    guard id.map({ $0.files.contains(where: left.contains) }) ?? !left.isEmpty else { return 0 }
     return try attempt("consume") {
       let membership: QueueMembership
       do {

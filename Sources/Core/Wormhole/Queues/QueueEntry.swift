@@ -230,7 +230,8 @@ package final class TakenBatch: Sendable {
     self.terms = terms
     entries = batch.entries
     self.store = store
-    let stages = batch.entries.indices.map { settled.contains($0) ? Stage.settled : .unsettled }
+    let open = Set(name.indices).subtracting(settled)
+    let stages = batch.entries.indices.map { open.contains($0) ? Stage.unsettled : .settled }
     state = Mutex(State(stages: stages, log: log))
     terms.begin(self)
   }
@@ -330,9 +331,9 @@ package final class TakenBatch: Sendable {
   func close() {
     let unattempted = state.withLock { state in
       // The fact that a batch of one was taken counts as its first delivery.
-      let isUndelivered = name.count == 1 && state.log.deliveries(of: 0) == 0
+      let undelivered = name.count > 1 ? [] : name.indices.filter { state.log.deliveries(of: $0) == 0 }
       defer { state.inHand = [] }
-      return state.inHand.union(isUndelivered ? [0] : []).filter { state.stages[$0] == .unsettled }
+      return state.inHand.union(undelivered).filter { state.stages[$0] == .unsettled }
     }
     guard !unattempted.isEmpty else { return }
     let lines = unattempted.sorted().map { DeliveryLog.givenBackLine($0) }.joined()

@@ -151,7 +151,7 @@ struct EtcdConsumer: ConsumerSource {
     guard let item else { throw store.queue.replaced() }
     let record = EtcdTaken(own, name, claim: claim, claimed: claimed)
     do throws(Batch.Unreadable) {
-      var batch = try Batch(bytes: item.value, count: name.count)
+      var batch = try Batch(bytes: item.value, count: name.total)
       for index in batch.entries.indices {
         batch.entries[index].expiry = batch.entries[index].expiry.map { expiry(of: name, $0) }
       }
@@ -159,7 +159,7 @@ struct EtcdConsumer: ConsumerSource {
       let lines = claim.deliveries + back.joined()
       let log = DeliveryLog(
         lines.isEmpty ? nil : Array(lines.utf8),
-        isTaken: (isLeft || isBack) && name.count == 1)
+        taken: (isLeft || isBack) && name.count == 1 ? 0 : nil)
       return .batch(
         TakenBatch(
           name, batch, settled: claim.settled, log: log, by: own.directory, in: record, terms: terms

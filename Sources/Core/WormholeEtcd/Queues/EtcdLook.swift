@@ -41,7 +41,7 @@ extension EtcdQueue {
   private func look(at batch: EntryFile, _ items: [[KeyValue]]) -> EtcdLook {
     var look = EtcdLook()
     look.entry = items[0].first
-    look.batch = look.entry.flatMap { Batch(found: $0.value, count: batch.count) }
+    look.batch = look.entry.flatMap { Batch(found: $0.value, count: batch.total) }
     if let claim = items[1].first {
       look.claim = BatchClaim(claim.value)
       look.claimed = claim

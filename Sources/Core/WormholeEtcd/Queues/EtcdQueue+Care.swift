@@ -120,7 +120,7 @@ extension EtcdQueue: QueueStore {
       var items = notes
       if let receipt = kept[receiptKey(batch)] {
         // A damaged receipt stays for `doctor`, because nothing else says what it was.
-        guard let content = Batch(found: receipt.value, count: batch.count) else { continue }
+        guard let content = Batch(found: receipt.value, count: batch.total) else { continue }
         // If other entries of the batch have not ended, or were not processed, nothing is removed.
         let over = Set(
           notes.filter { OutcomeFile.status($0.value) == .processed }.compactMap {

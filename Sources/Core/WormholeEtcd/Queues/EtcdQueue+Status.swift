@@ -41,7 +41,7 @@ extension EtcdQueue {
   private func receipt(_ item: KeyValue) -> (batch: EntryFile, content: Batch)? {
     let name = item.key.reversed().prefix { $0 != UInt8(ascii: "/") }.reversed()
     guard let batch = EntryFile(bytes: Array(name)) else { return nil }
-    return Batch(found: item.value, count: batch.count).map { (batch, $0) }
+    return Batch(found: item.value, count: batch.total).map { (batch, $0) }
   }
 
   func unfinished(of sender: String?, limit: Int) throws -> [QueueReceipt] {

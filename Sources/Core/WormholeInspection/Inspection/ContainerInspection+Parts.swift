@@ -88,7 +88,9 @@ extension ContainerInspection {
 
   private mutating func lookAtMark(_ found: Found) {
     guard let id = OutcomeFile.id(found.name.text), let file = status(found.path),
-      status(found.owner.path + "/" + QueueDirectory.pendingPath(id.batch)) == nil
+      id.files.allSatisfy({
+        status(found.owner.path + "/" + QueueDirectory.pendingPath($0)) == nil
+      })
     else { return }
     if !isBeingWritten(file, found.path) { add(.abandonedEntry, found.path, of: found.owner) }
   }

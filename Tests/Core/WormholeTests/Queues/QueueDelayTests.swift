@@ -40,13 +40,21 @@ struct QueueDelayTests {
     #expect(low.text == "~0000000000000001-a-1-2.plist")
     for name in [plain, high, low] {
       #expect(EntryFile(name.text) == name)
-      #expect(EntryFile.isDelayed(Array(name.text.utf8)) == (name.due != nil))
+      #expect(EntryFile.mayGoAhead(Array(name.text.utf8)) == (name.due != nil))
     }
+    let part = plain.of(2)
+    #expect(part.text == "00000000000000ff-a@+~-3-12+2.plist" && part.count == 1)
+    #expect(EntryFile(part.text) == part && part.whole == plain && part != plain)
+    #expect(EntryFile.mayGoAhead(Array(part.text.utf8)))
+    #expect(QueueEntryID(part.text + "/2") == nil)
+    #expect(QueueEntryID(batch: part, index: 2) == QueueEntryID(batch: plain, index: 2))
     let names = [low, plain, high]
     #expect(
       names.sorted { $0.precedes($1) }.map(\.text)
         == names.map(\.text).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) })
     for other in [
+      "00000000000000ff-a-3-12+3.plist", "00000000000000ff-a-3-12+01.plist",
+      "00000000000000ff-a-1-12+0.plist", "00000000000000ff-a-3-12+2-2.plist",
       "++00000000000000ff-a-1-2.plist", "+0000000000000ff-a-1-2.plist",
       "00000000000000ff-a-1-2@.plist", "00000000000000ff-a-1-2@000000000000100.plist",
       "00000000000000ff-a-1-2@000000000000100G.plist", "@0000000000001000.plist",

@@ -9,6 +9,8 @@ struct DirectoryConsumer: ConsumerSource {
     let directory: String
     let name: EntryFile
     let isTakenBefore: Bool
+    /// Whether it is to be shared with other workers.
+    var isToShare = false
     /// The name as text, which takes a while to compose.
     let text: String
     let path: String
@@ -163,7 +165,10 @@ struct DirectoryConsumer: ConsumerSource {
   private mutating func tidy(_ directory: String, at place: QueueDirectory) throws {
     let path = QueueDirectory.takenPath(directory)
     let names = try place.list(path)?.map(\.name.text) ?? []
-    let batches = names.compactMap { EntryFile($0) }
+    var batches = names.compactMap { EntryFile($0) }
+    // The parts of a batch that is there as a whole: their worker was about to share it.
+    let whole = Set(batches.filter { $0.part == nil })
+    batches.removeAll { $0.part != nil && whole.contains($0.whole) }
     try clean(path, of: names, batches, at: place)
     if names.contains(where: { $0.hasPrefix(AttachmentPlace.takenPrefix) }) {
       let needed = try batches.reduce(into: Set<String>()) { needed, batch in
@@ -187,7 +192,8 @@ struct DirectoryConsumer: ConsumerSource {
         continue
       }
       let isOrphan =
-        QueueDirectory.batch(besideWhich: name).map { !batchNames.contains($0) } ?? false
+        (QueueDirectory.batch(besideWhich: name) ?? EntryFile(name)?.text)
+        .map { !batchNames.contains($0) } ?? false
       guard isOrphan || name.hasPrefix(QueueDirectory.passingPrefix) else { continue }
       try place.clear(path + "/" + name) { entry throws(Errno) in try place.discard(entry) }
     }
@@ -210,6 +216,10 @@ struct DirectoryConsumer: ConsumerSource {
     var turns = SenderTurns(
       taken: terms.keepsOrder ? try others.taken(at: place, own: consumer) : [])
     if let index = left.indices.last(where: { turns.mayDeliver(left[$0].name) }) {
+      guard !left[index].isToShare else {
+        try share(at: index, place)
+        return .again
+      }
       let batch = try open(left[index], at: place)
       left.remove(at: index)
       return batch.map { .batch($0) } ?? .again
@@ -222,22 +232,56 @@ struct DirectoryConsumer: ConsumerSource {
       try confirm(at: place)
       return try obstacles?.watch(turns.obstacles) == true ? .again : .nothing
     }
-    let file = TakenFile(directory: consumer, name: name)
+    var file = TakenFile(directory: consumer, name: name)
+    file.isToShare = terms.isWorker && !terms.keepsOrder && name.count > 1
     let waiting = QueueDirectory.pending + "/" + file.text
     let isTaken = try ifPresent(place.move(waiting, to: file.path)) != nil
     // It was cancelled, another worker has it, or this consumer was replaced.
     if !isTaken { try confirm(at: place) }
     self.waiting.remove(name)
     guard isTaken else { return .again }
-    // If reading it fails now, for example for lack of descriptors, it is still the next.
+    // If a step fails now, for example for lack of descriptors, it is still the next.
     left.append(file)
-    guard !terms.keepsOrder else {
+    guard !terms.keepsOrder, !file.isToShare else {
       sortLeft()
       return .again
     }
     let batch = try open(file, at: place)
     left.removeLast()
     return batch.map { .batch($0) } ?? .again
+  }
+
+  /// Shares a batch among the workers: each of its entries gets a name of its own. The first one stays
+  /// here, and the others wait again.
+  ///
+  /// The names mean nothing as long as the batch has its own beside them. So its renaming is the one
+  /// step: a successor of this worker finds the whole batch, or all of its parts. Each of them moves
+  /// back once, and never again.
+  ///
+  /// Where a file cannot have several names, or there is no room for them, this worker has it all.
+  private mutating func share(at index: Int, _ place: QueueDirectory) throws {
+    let file = left[index]
+    let parts = file.name.indices.map { TakenFile(directory: consumer, name: file.name.of($0)) }
+    do throws(Errno) {
+      for part in parts.dropFirst() {
+        // From an attempt that failed.
+        _ = try tolerating([.alreadyExists], place.link(file.path, to: part.path))
+      }
+    } catch {
+      let cannotShare = [.notPermitted, .unsupported, .noFunction, .tooManyLinks].contains(error)
+      guard cannotShare || error.isLackOfRoom else { throw error }
+      for part in parts.dropFirst() { try place.discard(part.path) }
+      left[index].isToShare = false
+      return
+    }
+    try place.move(file.path, to: parts[0].path)
+    left.replaceSubrange(index...index, with: parts.reversed())
+    // They go before entries that this worker knows already.
+    arrivals.noteEverything()
+    for part in parts.dropFirst() {
+      try place.move(part.path, to: QueueDirectory.pendingPath(part.name))
+      left.removeAll { $0.name == part.name }
+    }
   }
 
   private func confirm(at place: QueueDirectory) throws {
@@ -254,14 +298,14 @@ struct DirectoryConsumer: ConsumerSource {
       }
       let batch: Batch
       do throws(Batch.Unreadable) {
-        batch = try Batch(bytes: bytes, count: file.name.count)
+        batch = try Batch(bytes: bytes, count: file.name.total)
       } catch {
         guard Batch.isIncomplete(bytes, of: file.name.bytes) else { throw error }
         try drop(file, at: place)
         return nil
       }
       let settled = file.isTakenBefore ? try settled(file, batch, at: place) : []
-      guard settled.count < batch.entries.count else {
+      guard settled.count < file.name.count else {
         // Its consumer died when everything was settled except for the last step.
         try place.discard(file.path)
         try place.discardNotes(beside: file.path)
@@ -271,7 +315,7 @@ struct DirectoryConsumer: ConsumerSource {
         file.isTakenBefore
         ? DeliveryLog(
           try place.readNote(file.path + QueueDirectory.deliveriesSuffix),
-          isTaken: file.name.count == 1) : DeliveryLog()
+          taken: file.name.count == 1 ? file.name.indices.first : nil) : DeliveryLog()
       return TakenBatch(
         file.name, batch, settled: settled, log: log, by: file.directory,
         in: DirectoryTaken(
@@ -290,7 +334,7 @@ struct DirectoryConsumer: ConsumerSource {
   ) throws -> Set<Int> {
     var settled = try place.settled(file.path)
     let hasKept = try place.exists(QueueDirectory.failed)
-    for index in 0..<file.name.count {
+    for index in file.name.indices {
       let id = QueueEntryID(batch: file.name, index: index)
       if hasKept, let entry = batch?.entries[index], let failure = try place.failure(id) {
         // The step that its consumer did not reach.
@@ -299,7 +343,7 @@ struct DirectoryConsumer: ConsumerSource {
       }
       if try place.exists(QueueDirectory.outcomePath(id)) { settled.insert(index) }
     }
-    return settled.intersection(0..<file.name.count)
+    return settled.intersection(file.name.indices)
   }
 
   // The power failed before it was on the disk, which was not promised to its sender: so it does
@@ -315,7 +359,7 @@ struct DirectoryConsumer: ConsumerSource {
   /// Records the failure of every entry that has not ended.
   private func fail(_ file: TakenFile, _ reason: String, at place: QueueDirectory) throws {
     let settled = try settled(file, at: place)
-    for index in 0..<file.name.count where !settled.contains(index) {
+    for index in file.name.indices where !settled.contains(index) {
       let id = QueueEntryID(batch: file.name, index: index)
       try place.note(.failed(reason: reason), of: id, from: file.directory)
     }

@@ -175,7 +175,7 @@ struct DirectoryQueue: QueueStore {
     // Outside of the changes, which are repeated after a lost lease, and then find fewer.
     let count = Mutex(0)
     try changing(waiting, until: deadline) { batch, place, lease in
-      let all = Set(0..<batch.count)
+      let all = Set(batch.indices)
       let withdrawn = try place.withdraw(all, of: batch, as: .cancelled, lease).count
       count.withLock { $0 += withdrawn }
     }

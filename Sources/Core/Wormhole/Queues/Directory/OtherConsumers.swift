@@ -89,7 +89,7 @@ struct OtherConsumers {
   func taken(at place: QueueDirectory, own: String) throws -> [EntryFile] {
     let ownPath = QueueDirectory.takenPath(own)
     var taken: Set<EntryFile> = []
-    _ = try place.search(pending: false) { part -> Void? in
+    _ = try place.search(pending: false, isAlone: true) { part -> Void? in
       guard part != ownPath, !part.hasPrefix(ownPath + ".") else { return nil }
       taken.formUnion(try place.batches(part) ?? [])
       return nil

@@ -84,7 +84,7 @@ final class QueueEndWatch: QueueEndWatching {
 
   /// Returns the batch that a file in any of the three directories belongs to.
   private static func batch(_ name: String) -> EntryFile? {
-    EntryFile(name) ?? name.lastIndex(of: ".").flatMap { EntryFile(name[..<$0]) }
+    (EntryFile(name) ?? name.lastIndex(of: ".").flatMap { EntryFile(name[..<$0]) })?.whole
   }
 
   // Off the monitor's thread: it opens files.

@@ -151,11 +151,10 @@ package struct DeliveryLog: Sendable {
   private var pauses: [Int: (pause: Int64, due: Int64)] = [:]
   private var reasons: [Int: String] = [:]
 
-  /// - Parameter isTaken: whether it is a batch of one that was taken before, by this consumer or
-  ///   another.
-  package init(_ bytes: [UInt8]? = nil, isTaken: Bool = false) {
+  /// - Parameter taken: the entry of a batch of one that was taken before, by this consumer or another.
+  package init(_ bytes: [UInt8]? = nil, taken: Int? = nil) {
     isWritten = bytes != nil
-    if isTaken { first.deliveries = 1 }
+    if let taken { noteDelivery(of: taken) }
     guard let bytes else { return }
     for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
       let words = line.split(separator: " ", maxSplits: 3)

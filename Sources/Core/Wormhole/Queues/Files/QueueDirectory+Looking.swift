@@ -9,8 +9,24 @@ extension QueueDirectory {
   package func statuses(
     of batch: EntryFile, _ indices: Set<Int>
   ) throws -> [Int: QueueEntryStatus] {
-    if let found = try search({ try look(batch, indices, in: $0)?.statuses }) { return found }
-    return try indices.reduce(into: [:]) { $0[$1] = try end(of: .init(batch: batch, index: $1)) }
+    var found: [Int: QueueEntryStatus] = [:]
+    _ = try search(isAlone: batch.count == 1) { part -> Void? in
+      for file in files(of: batch, indices) where found.count < indices.count {
+        let rest = indices.intersection(file.indices).subtracting(found.keys)
+        if !rest.isEmpty { try look(file, rest, in: part).map { found.merge($0.statuses) { $1 } } }
+      }
+      return found.count < indices.count ? nil : ()
+    }
+    for index in indices where found[index] == nil {
+      found[index] = try end(of: .init(batch: batch, index: index))
+    }
+    return found
+  }
+
+  /// Returns the files that may stand for entries of a batch: the batch itself, and those of single
+  /// entries. In this order, a look into a directory in which it is just shared finds one of them.
+  private func files(of batch: EntryFile, _ indices: Set<Int>) -> [EntryFile] {
+    [batch] + (batch.count > 1 ? indices.map { batch.of($0) } : [])
   }
 
   /// Returns the content and the statuses of entries of a batch that waits or is taken. The content
@@ -24,7 +40,7 @@ extension QueueDirectory {
     var content: Batch?
     do {
       guard let bytes = try read(path) else { return nil }
-      content = try Batch(bytes: bytes, count: name.count)
+      content = try Batch(bytes: bytes, count: name.total)
     } catch is Batch.Unreadable {
       content = nil
     }
@@ -60,9 +76,12 @@ extension QueueDirectory {
     {
       return entry
     }
-    return try search { part in
-      let look = try look(id.batch, [id.index], in: part)
-      return look?.statuses[id.index]?.isEnd == false ? look?.content?.entries[id.index] : nil
+    return try search(isAlone: id.batch.count == 1) { part in
+      for file in files(of: id.batch, [id.index]) {
+        let look = try look(file, [id.index], in: part)
+        if look?.statuses[id.index]?.isEnd == false { return look?.content?.entries[id.index] }
+      }
+      return nil
     }
   }
 
@@ -78,7 +97,9 @@ extension QueueDirectory {
       for batch in isWaiting && limit < .max ? try ordered(part) : try batches(part) ?? []
       where sender == nil || batch.sender == sender {
         if isWaiting, found.count >= limit { break }
-        let look = try look(batch, Set(0..<batch.count), in: part)
+        let new = batch.indices.filter { found[.init(batch: batch, index: $0)] == nil }
+        guard !new.isEmpty else { continue }
+        let look = try look(batch, Set(new), in: part)
         for (index, status) in look?.statuses ?? [:] where !status.isEnd {
           let id = QueueEntryID(batch: batch, index: index)
           found[id] = look?.content.flatMap { QueueReceipt(id, $0.entries[index], status) }
@@ -235,8 +256,7 @@ extension QueueDirectory {
       guard try changed(Self.sentPath(batch)) ?? past < past,
         let content = try self.batch(batch, in: Self.sent),
         content.kept.allSatisfy({ content.entries[$0].receiptTerm == .dayAfterProcessing }),
-        try search({ try exists($0 + "/" + batch.text) ? true : nil }) == nil,
-        try content.kept.allSatisfy({ try end(of: .init(batch: batch, index: $0)) == .processed })
+        try statuses(of: batch, Set(content.kept)).values.allSatisfy({ $0 == .processed })
       else { continue }
       try discardReceipts(batch)
       removed.append(Self.sentPath(batch))

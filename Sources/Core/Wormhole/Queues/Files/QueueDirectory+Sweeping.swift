@@ -140,11 +140,15 @@ extension QueueDirectory {
   // stored.
   func sweepMark(_ path: String) {
     let name = path.split(separator: "/").last
-    guard let batch = name.flatMap({ OutcomeFile.id(String($0)) })?.batch else { return }
-    do throws(Errno) {
+    guard let id = name.flatMap({ OutcomeFile.id(String($0)) }) else { return }
+    do {
       let file = try openFile(path, [.readOnly, .nonBlocking])
       guard try file.tryLock(.exclusive) else { return }
-      guard try !exists(Self.pendingPath(batch)) else { return }
+      // One that is about to be shared among workers waits again.
+      let isThere =
+        try id.batch.count == 1
+        ? exists(Self.pendingPath(id.batch)) : search { try self.file(of: id, in: $0) } != nil
+      guard !isThere else { return }
       try discard(path)
     } catch {
       // Another process was faster, or it is not a file of this package.

@@ -13,12 +13,19 @@ extension QueueDirectory {
     _ indices: Set<Int>, of name: EntryFile, as status: QueueEntryStatus, _ lease: Lease
   ) throws -> (isComplete: Bool, count: Int) {
     let path = Self.pendingPath(name)
+    guard try name.count == 1 || exists(path) else {
+      // Workers have shared it, or taken it.
+      return try indices.reduce((true, 0)) { total, index in
+        let one = try withdraw([index], of: name.of(index), as: status, lease)
+        return (total.0 && one.isComplete, total.1 + one.count)
+      }
+    }
     var batch: Batch
     do {
       guard let bytes = try read(path) else {
-        return (try statuses(of: name, indices).values.allSatisfy { $0 == status }, 0)
+        return (try statuses(of: name.whole, indices).values.allSatisfy { $0 == status }, 0)
       }
-      batch = try Batch(bytes: bytes, count: name.count)
+      batch = try Batch(bytes: bytes, count: name.total)
     } catch let error as Batch.Unreadable {
       // A caller that cancels all of them must not believe that it has.
       if let refusal = error.refusal { throw refusal }
@@ -33,10 +40,11 @@ extension QueueDirectory {
       try synchronize(Self.pending)
     }
     for (index, key) in keys { unmark(.init(batch: name, index: index), key) }
-    if batch.isWithdrawn {
+    if name.indices.allSatisfy({ batch.entries[$0].payload == nil }) {
       // No process sees the batch any longer; the notes first, or it would count as processed.
-      for (index, entry) in batch.entries.enumerated() {
-        try note(entry.withdrawal, of: .init(batch: name, index: index), from: nil)
+      for index in name.indices {
+        let withdrawal = batch.entries[index].withdrawal
+        try note(withdrawal, of: .init(batch: name, index: index), from: nil)
       }
       try discard(path)
     }

@@ -8,6 +8,7 @@ package import WormholeSystem
 /// staged/<nonce>                  a batch or an outcome being written; its writer has it locked
 /// pending/<batch>                 stored: complete before it was renamed to this name
 /// taken/<consumer>/<batch>        taken: renamed from pending/; unlinked when all is settled
+/// taken/<consumer>/<part>         one entry of a shared batch, on its way back to pending/
 /// taken/<consumer>/<batch>.done   its settled entries, a line appended for each
 /// taken/<consumer>/<batch>.deliveries how often each was delivered; see `DeliveryLog`
 /// taken/<consumer>/<batch>.<index>.marked its consumer's progress; see `QueueEntry.mark`
@@ -83,7 +84,8 @@ package final class QueueDirectory: Sendable {
       return String(name.dropLast(suffix.count))
     }
     guard name.hasSuffix(markSuffix) else { return nil }
-    return OutcomeFile.id(String(name.dropLast(markSuffix.count)))?.batch.text
+    let rest = name.dropLast(markSuffix.count)
+    return rest.lastIndex(of: ".").flatMap { EntryFile(rest[..<$0]) }?.text
   }
 
   package static func failedPath(_ id: QueueEntryID) -> String {
@@ -261,17 +263,27 @@ package final class QueueDirectory: Sendable {
       }.map(\.name.text))
   }
 
-  /// Looks into `pending/`, and then into the consumers' directories: entries only ever move that
-  /// way, so none is missed. If a consumer is replaced meanwhile, its directory gets another name,
-  /// which is then examined.
+  /// Looks into `pending/`, and then into the consumers' directories. If a consumer is replaced
+  /// meanwhile, its directory gets another name, which is then examined.
+  ///
+  /// Entries move that way; one that was stored with others moves back once, when a worker shares them.
+  /// So two rounds miss none.
   ///
   /// - Parameters:
-  ///   - pending: false if the caller has looked into `pending/` already.
+  ///   - pending: false if the caller has looked into `pending/` already, in the first round.
+  ///   - isAlone: whether the caller looks for an entry that was stored alone.
   ///   - look: returns nil if the part, relative to the queue's directory, has nothing.
   package func search<Found>(
-    pending: Bool = true, _ look: (_ part: String) throws -> Found?
+    pending: Bool = true, isAlone: Bool = false, _ look: (_ part: String) throws -> Found?
   ) throws -> Found? {
-    if pending, let found = try look(Self.pending) { return found }
+    for round in 0..<(isAlone ? 1 : 2) {
+      if pending || round > 0, let found = try look(Self.pending) { return found }
+      if let found = try searchTaken(look) { return found }
+    }
+    return nil
+  }
+
+  private func searchTaken<Found>(_ look: (_ part: String) throws -> Found?) throws -> Found? {
     for _ in 0..<renameRaceLimit {
       let consumers = try consumers()
       for consumer in consumers {
@@ -281,6 +293,12 @@ package final class QueueDirectory: Sendable {
       if try self.consumers() == consumers { return nil }
     }
     throw Errno.deviceBusy
+  }
+
+  /// Returns the file in a part of the queue that stands for an entry: that of its batch, or its own.
+  package func file(of id: QueueEntryID, in part: String) throws(Errno) -> EntryFile? {
+    for file in id.files where try exists(part + "/" + file.text) { return file }
+    return nil
   }
 
   /// Returns the bytes of a file; nil if there is none. Throws `Unreadable` if it belongs to others
@@ -304,7 +322,7 @@ package final class QueueDirectory: Sendable {
   /// Returns why a batch cannot be read; nil if it can be, or there is no such file.
   package func fault(of name: EntryFile, in part: String) throws -> Batch.Unreadable? {
     do {
-      _ = try read(part + "/" + name.text).map { try Batch(bytes: $0, count: name.count) }
+      _ = try read(part + "/" + name.text).map { try Batch(bytes: $0, count: name.total) }
       return nil
     } catch let error as Batch.Unreadable {
       return error
@@ -315,7 +333,7 @@ package final class QueueDirectory: Sendable {
   /// too, and reports it.
   package func batch(_ name: EntryFile, in part: String) throws -> Batch? {
     do {
-      return try read(part + "/" + name.text).map { try Batch(bytes: $0, count: name.count) }
+      return try read(part + "/" + name.text).map { try Batch(bytes: $0, count: name.total) }
     } catch is Batch.Unreadable {
       return nil
     }

@@ -14,7 +14,7 @@ public struct QueueEntryID: Sendable, Hashable, CustomStringConvertible {
   package let index: Int
 
   package init(batch: EntryFile, index: Int) {
-    self.batch = batch
+    self.batch = batch.whole
     self.index = index
   }
 
@@ -23,7 +23,7 @@ public struct QueueEntryID: Sendable, Hashable, CustomStringConvertible {
   /// - Returns: nil for any other text.
   public init?(_ description: String) {
     guard let slash = description.lastIndex(of: "/"),
-      let batch = EntryFile(description[..<slash]),
+      let batch = EntryFile(description[..<slash]), batch.part == nil,
       let index = Int(description[description.index(after: slash)...]),
       (0..<batch.count).contains(index)
     else { return nil }
@@ -44,6 +44,9 @@ public struct QueueEntryID: Sendable, Hashable, CustomStringConvertible {
 
   /// The time from which it may be delivered, if it was delayed.
   public var due: Date? { batch.due.map { Date(timeIntervalSince1970: Double($0) / 1e9) } }
+
+  /// The files of which one stands for it.
+  package var files: [EntryFile] { [batch] + (batch.count > 1 ? [batch.of(index)] : []) }
 
   /// Whether it was sent before another entry.
   package func isBefore(_ other: QueueEntryID) -> Bool {

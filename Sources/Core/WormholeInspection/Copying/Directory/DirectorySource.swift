@@ -63,12 +63,12 @@ struct QueueKeys {
       found += try (place.batches(part) ?? []).map { ($0, part) }
     }
     var newest: [String: QueueEntryID] = [:]
-    for (name, part) in found.sorted(by: { $0.batch < $1.batch }) {
-      guard let bytes = try place.read(part + "/" + name.text) else { continue }
-      let entries = Batch(found: bytes, count: name.count)?.entries ?? []
-      if part != QueueDirectory.pending {
-        try put(
-          QueueKeyPart.claims.text(name.text), claim(on: name, entries, in: part, claimed: claimed))
+    let batches = Dictionary(grouping: found) { $0.batch.whole }
+    for (name, files) in batches.sorted(by: { $0.key < $1.key }) {
+      guard let (bytes, entries) = try content(of: name, files) else { continue }
+      if files.contains(where: { $0.batch != name || $0.part != QueueDirectory.pending }) {
+        let claim = try claim(on: name, entries, files, claimed: claimed)
+        try put(QueueKeyPart.claims.text(name.text), claim)
       }
       try put(QueueKeyPart.entries.text(name.text), bytes)
       for (index, entry) in entries.enumerated() where entry.payload != nil {
@@ -83,20 +83,44 @@ struct QueueKeys {
     return found.map(\.batch)
   }
 
-  private func claim(
-    on name: EntryFile, _ entries: [Batch.Entry], in part: String, claimed: Set<String>
-  ) throws -> [UInt8] {
-    let path = part + "/" + name.text
-    var claim = BatchClaim(consumer: Self.goneConsumer)
-    if let lines = try place.readNote(path + QueueDirectory.deliveriesSuffix) {
-      claim.deliveries = String(decoding: lines, as: UTF8.self)
-    }
-    claim.settled = try place.settled(path)
-    for index in 0..<name.count {
-      guard let mark = try place.readNote("\(path).\(index)\(QueueDirectory.markSuffix)") else {
+  /// Returns the content of a batch, of which workers may have shared the entries.
+  private func content(
+    of name: EntryFile, _ files: [(batch: EntryFile, part: String)]
+  ) throws -> ([UInt8], [Batch.Entry])? {
+    var content: (bytes: [UInt8], entries: [Batch.Entry])?
+    for (file, part) in files {
+      guard let bytes = try place.read(part + "/" + file.text) else { continue }
+      let entries = Batch(found: bytes, count: name.total)?.entries ?? []
+      guard var known = content, !entries.isEmpty, !known.entries.isEmpty else {
+        content = content ?? (bytes, entries)
         continue
       }
-      claim.marks["\(index)"] = String(decoding: mark, as: UTF8.self)
+      // It may be withdrawn in its own file only.
+      for index in file.indices { known.entries[index] = entries[index] }
+      content = (try Batch(known.entries).bytes(), known.entries)
+    }
+    return content
+  }
+
+  private func claim(
+    on name: EntryFile, _ entries: [Batch.Entry], _ files: [(batch: EntryFile, part: String)],
+    claimed: Set<String>
+  ) throws -> [UInt8] {
+    var claim = BatchClaim(consumer: Self.goneConsumer)
+    claim.settled = Set(name.indices)
+    for (file, part) in files {
+      let path = part + "/" + file.text
+      if let lines = try place.readNote(path + QueueDirectory.deliveriesSuffix) {
+        claim.deliveries += String(decoding: lines, as: UTF8.self)
+      }
+      claim.settled.subtract(file.indices)
+      claim.settled.formUnion(try place.settled(path))
+      for index in file.indices {
+        guard let mark = try place.readNote("\(path).\(index)\(QueueDirectory.markSuffix)") else {
+          continue
+        }
+        claim.marks["\(index)"] = String(decoding: mark, as: UTF8.self)
+      }
     }
     for id in entries.compactMap({ $0.payload?.attachmentID }) where claimed.contains(id) {
       claim.marks[BatchClaim.claimedMark + id] = ""
@@ -120,7 +144,7 @@ struct QueueKeys {
       let path = QueueDirectory.sentPath(name)
       guard var bytes = try place.read(path) else { continue }
       let forgotten = try place.numbers(path + QueueDirectory.forgottenSuffix)
-      var batch = Batch(Batch(found: bytes, count: name.count)?.entries ?? [])
+      var batch = Batch(Batch(found: bytes, count: name.total)?.entries ?? [])
       for index in batch.kept where forgotten.contains(index) {
         batch.entries[index].keepsReceipt = false
       }

@@ -56,7 +56,7 @@ final class QueueWriter {
     let path = (claim == nil ? QueueDirectory.pending : Self.gone) + "/" + text
     try write(bytes, as: path)
     if let claim { try putClaim(claim, path) }
-    guard let batch = Batch(found: bytes, count: name.count) else { return }
+    guard let batch = Batch(found: bytes, count: name.total) else { return }
     try place.mark(path, as: name, batch.keys)
   }
 

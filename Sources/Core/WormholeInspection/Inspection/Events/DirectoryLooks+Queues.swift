@@ -36,11 +36,13 @@ extension DirectoryLooks {
     if old == nil, new == nil, isNew, batch.order > last { report(batch, .sent, of: place) }
     guard old != new || isNew && old == nil && batch.order > last else { return }
     names[place.directory]?.batches[name] = new
+    // One of a batch that workers have shared was reported with it.
+    let isShared = batch.part != nil
     if case .taken(let consumer)? = new {
-      if old == nil { report(batch, .sent, of: place) }
+      if old == nil, !isShared { report(batch, .sent, of: place) }
       report(batch, .taken, of: place, by: consumer)
     } else if new == .waiting {
-      report(batch, old == nil ? .sent : .released, of: place)
+      if old != nil || !isShared { report(batch, old == nil ? .sent : .released, of: place) }
     } else if !isNoted(batch, place.directory) {
       if case .taken(let consumer)? = old {
         report(batch, .acknowledged, of: place, by: consumer)
@@ -70,13 +72,16 @@ extension DirectoryLooks {
     return nil
   }
 
-  /// Whether a note records how an entry of a batch ended.
+  /// Whether a note records how an entry of a batch ended, or its entries have names of their own.
   private func isNoted(_ batch: EntryFile, _ directory: String) -> Bool {
+    if batch.count > 1, batch.indices.contains(where: { find(batch.of($0).text, directory) != nil }) {
+      return true
+    }
     let noted = parts[.queue].filter { part in
       part.contains { [.outcome, .failure].contains($0.role) }
     }
     return noted.compactMap(\.name).contains { part in
-      (0..<batch.count).contains { status("\(directory)/\(part)/\(batch.text).\($0)") != nil }
+      batch.indices.contains { status("\(directory)/\(part)/\(batch.whole.text).\($0)") != nil }
     }
   }
 
