@@ -331,7 +331,8 @@ package final class TakenBatch: Sendable {
   func close() {
     let unattempted = state.withLock { state in
       // The fact that a batch of one was taken counts as its first delivery.
-      let undelivered = name.count > 1 ? [] : name.indices.filter { state.log.deliveries(of: $0) == 0 }
+      let alone = name.count == 1 ? name.indices : 0..<0
+      let undelivered = alone.filter { state.log.deliveries(of: $0) == 0 }
       defer { state.inHand = [] }
       return state.inHand.union(undelivered).filter { state.stages[$0] == .unsettled }
     }

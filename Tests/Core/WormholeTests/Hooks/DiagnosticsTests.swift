@@ -141,8 +141,8 @@ struct DiagnosticsTests {
     #expect(try observer.ask("queue-consume q 10") == "done")
     #expect(try observer.ask("queue-next q") == "s 1 again")
     expect(
-      try observer.ask("events redelivery"), begins: "1 info attempt=2 container=\(directory.path) ",
-      has: ["queue=q"])
+      try observer.ask("events redelivery"),
+      begins: "1 info attempt=2 container=\(directory.path) ", has: ["queue=q"])
     #expect(try observer.ask("queue-next q") == "s 2")
     #expect(try observer.ask("measured redelivery") == "1 ")
     #expect(try observer.ask("measured delivery") == "1 ")

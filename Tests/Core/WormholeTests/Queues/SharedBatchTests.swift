@@ -131,7 +131,7 @@ struct SharedBatchTests {
         let handled = try scene.logged(log).compactMap(QueueScene.Delivered.init(line:))
         let workers = try (0..<2).map { _ in try scene.queue.work() }
         let again = try workers.flatMap(scene.drain)
-        workers.forEach { $0.close() }
+        for worker in workers { worker.close() }
         checkDeliveries(handled + again, of: ["a": [0, 1, 2]], "killed before call \(step)")
         let sender = try scene.queue.sender("a")
         #expect(try ids.allSatisfy { try sender.status(of: $0) == .processed })

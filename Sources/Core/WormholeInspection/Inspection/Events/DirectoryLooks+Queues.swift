@@ -74,7 +74,8 @@ extension DirectoryLooks {
 
   /// Whether a note records how an entry of a batch ended, or its entries have names of their own.
   private func isNoted(_ batch: EntryFile, _ directory: String) -> Bool {
-    if batch.count > 1, batch.indices.contains(where: { find(batch.of($0).text, directory) != nil }) {
+    if batch.count > 1, batch.indices.contains(where: { find(batch.of($0).text, directory) != nil })
+    {
       return true
     }
     let noted = parts[.queue].filter { part in
