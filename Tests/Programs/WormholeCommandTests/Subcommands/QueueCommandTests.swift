@@ -185,6 +185,45 @@ import WormholeTestSupport
     #expect(outcome.output == "\"attempt\":1,\n\"redelivery\":true\n100\n", "\(outcome)")
   }
 
+  /// A worker in Python, as the page "As a service" has it: 1 is acknowledged, 2 is tried twice, 3 fails, and
+  /// 4 has no answer when the worker ends.
+  @Test(
+    "A program answers each entry on standard input, and what has no answer goes back", .bothEngines
+  )
+  func answers() throws {
+    let outcome = try Session().shell(
+      #"""
+      seq 4 | wormhole queue put jobs --lines >"$T/null"
+      cat >"$T/worker.py" <<'END'
+      import json, subprocess, sys
+      take = subprocess.Popen(["wormhole", "queue", "take", "jobs", "--follow", "--ack"],
+          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+      for line in take.stdout:
+          job = json.loads(line)
+          number, id = job["value"], job["id"]
+          print(number, job["attempt"], flush=True)
+          if number == 4: break
+          answer = id
+          if number == 2 and job["attempt"] == 1: answer = id + " retry no paper left"
+          if number == 3: answer = id + " fail torn"
+          if number == 1: answer = "nonsense\n" + id
+          print(answer, file=take.stdin, flush=True)
+      take.stdin.close()
+      print(take.wait())
+      END
+      python3 "$T/worker.py" 2>"$T/said"; cat "$T/said" | grep -v listening
+      wormhole queue list jobs --json | grep -o '"reason":"[a-z ]*"\|"status":"[a-z]*"'
+      wormhole queue take jobs --envelope -- grep -o '"attempt":.'
+      """#)
+    #expect(
+      outcome.output.contains(
+        "\n0\nwormhole: \"nonsense\" is no entry that waits for an answer\n"
+          + "\"status\":\"stored\"\n\"reason\":\"torn\"\n\"status\":\"failed\"\n\"attempt\":1\n"),
+      "\(outcome)")
+    #expect(
+      outcome.output.hasPrefix("1 1\n2 1\n") && outcome.output.contains("2 2\n"), "\(outcome)")
+  }
+
   @Test("Draining takes what is there, retries included, with several workers", .bothEngines)
   func drain() throws {
     let outcome = try Session().shell(

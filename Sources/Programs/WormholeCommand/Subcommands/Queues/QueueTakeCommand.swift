@@ -20,6 +20,10 @@ extension CommandDescription {
       With --fail-status that is so after the first attempt that ends with this status. No status \
       deletes an entry.
 
+      With --ack another program is the worker, and a line of standard input says what became of an entry: \
+      its id acknowledges it, 'ID retry REASON' and 'ID fail REASON' do as a COMMAND that fails. It has as \
+      many at a time as --jobs says. When its input ends, what has no answer goes back.
+
       With --limit COMMAND gets SIGTERM when it has run that long, and SIGKILL ten seconds later; that is \
       a failure with status 124.
 
@@ -60,12 +64,13 @@ extension CommandDescription {
       .value("limit", .duration, help: "The longest time that a command may run; by default any."),
       .timeout, .readyDescriptor,
       .flag("envelope", help: "Print each entry with its sender, id and time of sending."),
+      .flag("ack", help: "Print each entry as with --envelope, and read its answer: see above."),
     ] + ArgumentDescription.output + [
       .retries("an entry"), .backoff, .failStatus("an entry"), .command(forEach: "entry"),
     ]
   ) { arguments, environment in
     let isCopy = environment.variable(CommandVariable.copy) != nil
-    if let jobs = arguments.count("jobs"), jobs > 1, !isCopy {
+    if let jobs = arguments.count("jobs"), jobs > 1, !isCopy, !arguments.has("ack") {
       return try environment.withoutTimeLimit {
         try runCopies(
           jobs, until: arguments.deadline(), endsWithOne: !arguments.has("drain"), environment)
@@ -94,6 +99,10 @@ extension CommandDescription {
       return try (arguments.takesAll ? .done : interruption.endStatus).end()
     }
     defer { worker.close() }
+    if arguments.has("ack") {
+      return try arguments.printAnswered(
+        worker, after: first, until: deadline, interruption, reportWaiting, environment)
+    }
     let handler = DeliveryHandler(
       arguments: arguments, receiver: name, interruption: interruption, deadline: deadline,
       environment: environment)
@@ -116,6 +125,13 @@ extension CommandDescription {
     ) { try handler.handle($0) }
   }
   .refusing { arguments in
+    if arguments.has("ack") {
+      if arguments.tail != nil { return "--ack and a command exclude each other" }
+      if let option = ["limit", "fail-status", "drain"].first(where: arguments.isGiven) {
+        return "--\(option) is not for --ack"
+      }
+      return arguments.conflict(of: "follow", "count")
+    }
     if let problem = arguments.problemWithoutCommand("an entry") { return problem }
     if arguments.tail == nil, let option = ["limit", "jobs"].first(where: arguments.isGiven) {
       return "--\(option) needs a command"
@@ -135,6 +151,29 @@ extension CommandDescription {
 
 extension ParsedArguments {
   fileprivate var takesAll: Bool { has("follow") || has("drain") }
+
+  /// Prints entries, each of which another program answers on standard input.
+  fileprivate func printAnswered(
+    _ worker: Queue.Consumer, after first: QueueEntry?, until deadline: ContinuousClock.Instant,
+    _ interruption: Interruption, _ reportWaiting: (ContinuousClock.Instant) -> Void,
+    _ environment: CommandEnvironment
+  ) throws {
+    let answers = AnsweredEntries(of: worker, self, environment)
+    if let first { answers.add(first) }
+    try answers.begin()
+    reportWaiting(deadline)
+    let outcome = Result {
+      try handleEach(
+        of: answers.next, after: first, until: deadline, interruption,
+        limit: takesAll ? .max : nil, none: .done
+      ) { entry in
+        try environment.print(bytes(entry.envelope, of: entry.title), interruption, until: deadline)
+        return .done
+      }
+    }
+    try answers.finish(interruption)
+    try outcome.get()
+  }
 
   /// Returns the status of a command that finds no entry in its time.
   fileprivate func statusWithoutEntry(

@@ -1,0 +1,107 @@
+import Synchronization
+import Wormhole
+import WormholeSystem
+
+/// The entries of `take --ack`, which are printed; a line of standard input says what became of each: `ID`
+/// acknowledges it, `ID retry REASON` ends a failed attempt, and `ID fail REASON` fails it for good.
+final class AnsweredEntries: Sendable {
+  private struct State {
+    var entries: [String: QueueEntry] = [:]
+    /// Whether no more lines come.
+    var isOver = false
+  }
+
+  /// How long entries in hand may take after a signal.
+  private static let grace: Duration = .seconds(10)
+
+  private let worker: Queue.Consumer
+  private let mostInHand: Int
+  private let backoff: Duration
+  private let environment: CommandEnvironment
+  private let state = Mutex(State())
+  private let change = WakeLatch()
+
+  init(of worker: Queue.Consumer, _ arguments: ParsedArguments, _ environment: CommandEnvironment) {
+    self.worker = worker
+    mostInHand = arguments.count("jobs") ?? 1
+    backoff = arguments.duration("backoff") ?? .zero
+    self.environment = environment
+  }
+
+  /// Begins to read the answers, on a thread of its own.
+  func begin() throws {
+    try startThread(name: "wormhole.acks") { [self] in
+      do {
+        try environment.forEachLine(ofFile: nil, keepsReturn: false) { line in
+          answer(String(decoding: line, as: UTF8.self))
+        }
+      } catch {
+        environment.report("\(error)")
+      }
+      state.withLock { $0.isOver = true }
+      change.raise()
+      // A wait for an entry ends, and what has no answer goes back.
+      worker.close()
+    }
+  }
+
+  /// Takes the next entry once there is room for it in the reader's hands.
+  ///
+  /// - Returns: nil when no more answers come.
+  /// - Throws: `ExitStatus.deadline` when none has come by the deadline.
+  func next(until deadline: ContinuousClock.Instant) throws -> QueueEntry? {
+    guard wait(for: mostInHand - 1, until: nil) else { return nil }
+    do {
+      guard let entry = try worker.next(until: deadline) else { throw ExitStatus.deadline }
+      add(entry)
+      return entry
+    } catch AppGroupError.Code.invalidToken {
+      return nil
+    }
+  }
+
+  func add(_ entry: QueueEntry) { state.withLock { $0.entries["\(entry.id)"] = entry } }
+
+  /// Waits for the answers that are left; after a signal not for long.
+  func finish(_ interruption: Interruption) throws {
+    let end = ContinuousClock.now + Self.grace
+    if interruption.isRequested { return _ = wait(for: 0, until: end) }
+    _ = try interruption.wait { self.wait(for: 0, until: nil) }
+  }
+
+  /// Waits until at most so many have no answer.
+  ///
+  /// - Returns: false if no more answers come, or after the deadline.
+  private func wait(for count: Int, until deadline: ContinuousClock.Instant?) -> Bool {
+    while true {
+      let (isOver, inHand) = state.withLock { ($0.isOver, $0.entries.count) }
+      if isOver || deadline.hasPassed { return false }
+      if inHand <= count { return true }
+      change.block(until: deadline)
+    }
+  }
+
+  private func answer(_ line: String) {
+    let words = line.split(separator: " ", maxSplits: 2).map(String.init)
+    guard let id = words.first else { return }
+    guard let entry = state.withLock({ $0.entries.removeValue(forKey: id) }) else {
+      return environment.report("\(id.quoted) is no entry that waits for an answer")
+    }
+    let reason = words.count > 2 ? words[2] : "the worker gave no reason"
+    do {
+      switch words.dropFirst().first {
+      case nil: try entry.acknowledge()
+      case "retry":
+        let pause = QueueEntry.pause(after: entry.attempt, backoff: backoff)
+        try entry.retry(after: pause, because: reason)
+      case "fail": try entry.fail(reason, isKept: true)
+      case let word?:
+        environment.report("\(word.quoted) is no answer; say 'ID', 'ID retry' or 'ID fail'")
+        state.withLock { $0.entries[id] = entry }
+      }
+    } catch {
+      environment.report("\(error)")
+    }
+    change.raise()
+  }
+}
