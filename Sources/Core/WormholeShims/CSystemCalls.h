@@ -177,6 +177,25 @@ static inline int csys_wait_pidfd(int descriptor, int *_Nonnull status, int *_No
   return 0;
 }
 
+// prctl(2), PR_SET_CHILD_SUBREAPER, Linux 3.4: a process whose starter has ended becomes this process's child, if
+// this process is the nearest of those above it that have called this.
+static inline int csys_adopt_orphans(void) { return (int)syscall(SYS_prctl, 36, 1, 0, 0, 0); }
+
+// waitid(2): the number of a child that has ended, and stays to be waited for; 0 if all children run.
+static inline int csys_ended_child(void) {
+  enum { any = 0 /* P_ALL */, at_once = 1 /* WNOHANG */, ended = 4 /* WEXITED */, stays = 0x01000000 /* WNOWAIT */ };
+  siginfo_t info;
+  memset(&info, 0, sizeof info);
+  if (syscall(SYS_waitid, any, 0, &info, ended | at_once | stays, NULL) == -1) return -1;
+  return info.si_pid;
+}
+
+// waitid(2) for a child that has ended; its status is dropped.
+static inline int csys_reap(int child) {
+  siginfo_t info;
+  return (int)syscall(SYS_waitid, 1 /* P_PID */, child, &info, 4 /* WEXITED */, NULL);
+}
+
 // The setup of a new process before it becomes the program; see csys_spawn.
 struct csys_beginning {
   // The sources of its standard descriptors.
@@ -187,8 +206,6 @@ struct csys_beginning {
   const char *_Nullable output;
   // Whether it is killed when the thread that started it ends.
   int ends_with_parent;
-  // Whether it leads a group of processes.
-  int own_group;
 };
 
 // Closes all descriptors from the lowest up, except two.
@@ -248,7 +265,6 @@ static inline void csys_become(
     const struct csys_beginning *_Nonnull beginning, const char *_Nonnull program,
     char *_Nullable const *_Nonnull arguments, char *_Nullable const *_Nonnull environment,
     int parent, int report) {
-  if (beginning->own_group && setpgid(0, 0) == -1) return;
   if (beginning->ends_with_parent) {
     if (syscall(SYS_prctl, 1 /* PR_SET_PDEATHSIG */, SIGKILL, 0, 0, 0) == -1) return;
     // No signal reports the parent's end before that call.

@@ -46,6 +46,9 @@ public struct Presence: Sendable {
   /// its keys.
   public var path: String { store.path }
 
+  /// Whether all its processes are on one machine.
+  package var isOnOneMachine: Bool { store.host == nil }
+
   var title: PresenceTitle { PresenceTitle(name: name, kind: kind) }
 
   /// Registers this process until `close()`, until the registration is released, or until the

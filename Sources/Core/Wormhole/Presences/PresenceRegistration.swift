@@ -99,6 +99,11 @@ public final class PresenceRegistration: Sendable {
     hold.watchLoss()
   }
 
+  /// A descriptor for a program that this process starts (`ChildProcess.init`, `inheriting`): as long as the
+  /// program, or one that it has started, has it open, the process counts as present; nil on etcd, and
+  /// when the registration has ended.
+  package var inheritable: Int32? { hold.inheritable }
+
   /// Why the registration is lost, or may be about to be; nil if it is not. Makes no request that
   /// could be slow.
   package var loss: AppGroupError? { hold.loss }

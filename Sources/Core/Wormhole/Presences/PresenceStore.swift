@@ -69,6 +69,9 @@ package protocol PresenceHold: AnyObject, Sendable {
   /// The time until which it certainly lasts; nil if that does not depend on a clock.
   var limits: HoldLimits? { get }
 
+  /// See `PresenceRegistration.inheritable`.
+  var inheritable: Int32? { get }
+
   /// See `PresenceRegistration.loss`.
   var loss: AppGroupError? { get }
 
@@ -82,8 +85,9 @@ package protocol PresenceHold: AnyObject, Sendable {
   func watchLoss()
 }
 
-// A directory has no such end.
+// A directory has no such end, and etcd no such descriptor.
 extension PresenceHold {
+  package var inheritable: Int32? { nil }
   var condition: (any EngineCondition)? { nil }
   var limits: HoldLimits? { nil }
 }
@@ -211,21 +215,29 @@ package struct PresenceTitle: Sendable {
   }
 }
 
-/// The processes that a waiter has seen stopped, and since when: they may lose their role.
+/// The process that a waiter has seen stopped, and since when: it may lose its role.
 package final class StoppedHolders: Sendable {
-  private let since = Mutex<[String: ContinuousClock.Instant]>([:])
+  private let seen = Mutex<(id: String, since: ContinuousClock.Instant)?>(nil)
 
   package init() {}
 
   /// Returns whether a holder has been stopped for long enough.
+  ///
+  /// - Parameter isStopped: whether all that works for a holder that runs is stopped.
   package func mayOvertake(
-    _ member: PresenceMember, _ overtaking: Presence.Overtaking
+    _ member: PresenceMember, _ overtaking: Presence.Overtaking, isStopped: Bool = false
   ) -> Bool {
-    guard overtaking == .suspended, member.state == .suspended else { return false }
-    return since.withLock { since in
-      let first = since[member.id] ?? .now
-      since = [member.id: first]
+    seen.withLock { seen in
+      guard overtaking == .suspended, isStopped || member.state == .suspended else {
+        seen = nil
+        return false
+      }
+      let first = seen.flatMap { $0.id == member.id ? $0.since : nil } ?? .now
+      seen = (member.id, first)
       return ContinuousClock.now - first >= LeaseRequest.grace
     }
   }
+
+  /// Whether a holder is stopped, and has to be looked at again soon.
+  package var isWaiting: Bool { seen.withLock { $0 != nil } }
 }

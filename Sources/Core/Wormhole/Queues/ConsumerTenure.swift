@@ -99,6 +99,8 @@ final class ConsumerTenure: Sendable {
 
   var nextRetry: ContinuousClock.Instant? { deliveries.due }
 
+  var inheritable: Int32? { registration?.inheritable }
+
   func takesNoMore() { deliveries.isFinal.store(true, ordering: .relaxed) }
 
   func noteLoss(until deadline: ContinuousClock.Instant?) throws -> AppGroupError {

@@ -14,8 +14,16 @@ package struct ProcessStatus: Hashable, Sendable {
   package let isDead: Bool
   /// The process that started it; 1 if its parent has ended.
   let parent: Int32
+  /// The number of its session (setsid(2)).
+  let session: Int32
+  /// Whether it belongs to a job of a terminal that is not the one in the foreground: in the background, or
+  /// stopped there (Ctrl-Z).
+  package let isInBackground: Bool
   /// The time of the process's start, in clock ticks since the machine's start.
   package let startTicks: UInt64
+
+  /// Whether this process has adopted it, or started it.
+  package var isChild: Bool { parent == getpid() }
 
   /// The identity of the process, by which others recognize it.
   package var identity: ProcessIdentity {
@@ -46,7 +54,9 @@ package struct ProcessStatus: Hashable, Sendable {
   ///
   /// - Returns: Empty, too, if the numbers in /proc are those of another namespace.
   /// - Complexity: Examines every process that /proc shows.
-  package static func living(where condition: (Int32) -> Bool) throws(Errno) -> [ProcessStatus] {
+  package static func living(
+    where condition: (Int32) -> Bool = { _ in true }
+  ) throws(Errno) -> [ProcessStatus] {
     guard ProcessIdentity.isInTable else { return [] }
     return try FileDescriptor.open("/proc", [.readOnly, .directory]).entries().compactMap { entry in
       guard let id = Int32(entry.name.text), condition(id), let status = of(id), !status.isDead
@@ -86,6 +96,7 @@ package struct ProcessStatus: Hashable, Sendable {
     // Field 3 of the manual comes first here; the start time is field 22.
     guard let state = fields.first?.first, fields.count > 19,
       let parent = Int32(String(decoding: fields[1], as: UTF8.self)),
+      let session = Int32(String(decoding: fields[3], as: UTF8.self)),
       let threads = UInt64(String(decoding: fields[17], as: UTF8.self)),
       let start = UInt64(String(decoding: fields[19], as: UTF8.self))
     else { return nil }
@@ -95,7 +106,9 @@ package struct ProcessStatus: Hashable, Sendable {
       processID: processID, program: String(decoding: text[(open + 1)..<close], as: UTF8.self),
       isStoppedBySignal: state == UInt8(ascii: "T") || state == UInt8(ascii: "t"),
       isAsleep: state == UInt8(ascii: "S") || state == UInt8(ascii: "D"),
-      isDead: isZombie || state == UInt8(ascii: "X"), parent: parent, startTicks: start)
+      isDead: isZombie || state == UInt8(ascii: "X"), parent: parent, session: session,
+      isInBackground: !fields[4].elementsEqual("0".utf8) && fields[2] != fields[5],
+      startTicks: start)
     return (status, state)
   }
 }
@@ -335,7 +348,8 @@ extension ProcessIdentity {
   }
 }
 
-private func hasOpen(_ processID: Int32, _ file: FileStatus) -> Bool {
+/// Whether a process has a file open; false if the process has ended, or belongs to another user.
+func hasOpen(_ processID: Int32, _ file: FileStatus) -> Bool {
   // It fails if the process has ended, or belongs to another user.
   let numbers = try? FileDescriptor.open("/proc/\(processID)/fd", [.readOnly, .directory]).entries()
   return (numbers ?? []).contains { hasOpen(processID, $0.name.text, file) }

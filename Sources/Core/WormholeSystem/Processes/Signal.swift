@@ -6,6 +6,7 @@ package enum Signal: Int32, Sendable {
   case kill = 9
   case brokenPipe = 13
   case terminate = 15
+  case childEnded = 17
   case `continue` = 18
   case stop = 19
   case fileTooLarge = 25

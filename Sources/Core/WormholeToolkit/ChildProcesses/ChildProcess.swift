@@ -12,8 +12,6 @@ package enum Termination: Hashable, Sendable {
 /// reported, the program runs on and is reaped when it ends.
 package struct ChildProcess: ~Copyable, Sendable {
   package let processID: Int32
-  /// Whether the program and those that it starts are a group of their own.
-  package let hasOwnGroup: Bool
   private let handle: SharedDescriptor
   private let isReaped: Atomic<Bool>
 
@@ -27,9 +25,8 @@ package struct ChildProcess: ~Copyable, Sendable {
     }
   }
 
-  private init(processID: Int32, hasOwnGroup: Bool, handle: consuming FileDescriptor) {
+  private init(processID: Int32, handle: consuming FileDescriptor) {
     self.processID = processID
-    self.hasOwnGroup = hasOwnGroup
     self.handle = SharedDescriptor(handle)
     isReaped = Atomic(false)
   }
@@ -47,18 +44,16 @@ package struct ChildProcess: ~Copyable, Sendable {
   ///   - endsWithParent: Whether the program is killed when the calling thread ends, at the latest
   ///     with its process (`PR_SET_PDEATHSIG`). Programs that it starts are not killed, and a
   ///     program that changes its user is exempt.
-  ///   - hasOwnGroup: Whether it leads a group of processes, which `sendToGroup` reaches; then the terminal
-  ///     sends it no signals.
   /// - Throws: `.noSuchFile` and `.accessDenied` for the program, `.badFileDescriptor` if one of
   ///   the descriptors is not open, otherwise as in clone(2) and execve(2).
   package init(
     _ program: String, _ arguments: [String], environment: [String]? = nil,
     input: Int32 = 0, output: Int32 = 1, errors: Int32 = 2, inheriting inherited: Int32? = nil,
-    endsWithParent: Bool = false, hasOwnGroup: Bool = false
+    endsWithParent: Bool = false
   ) throws(Errno) {
     let beginning = csys_beginning(
       standard: (input, output, errors), inherited: inherited ?? -1, output: nil,
-      ends_with_parent: endsWithParent ? 1 : 0, own_group: hasOwnGroup ? 1 : 0)
+      ends_with_parent: endsWithParent ? 1 : 0)
     self = try Self.start(program, arguments, environment: environment, beginning: beginning)
   }
 
@@ -79,8 +74,7 @@ package struct ChildProcess: ~Copyable, Sendable {
     let output: UnsafeMutablePointer<CChar>? = strdup(path)
     defer { free(output) }
     let beginning = csys_beginning(
-      standard: (-1, -1, -1), inherited: -1, output: UnsafePointer(output), ends_with_parent: 0,
-      own_group: 0)
+      standard: (-1, -1, -1), inherited: -1, output: UnsafePointer(output), ends_with_parent: 0)
     self = try Self.start(program, arguments, environment: environment, beginning: beginning)
   }
 
@@ -100,8 +94,7 @@ package struct ChildProcess: ~Copyable, Sendable {
         }
       }
     }
-    return ChildProcess(
-      processID: id, hasOwnGroup: beginning.own_group != 0, handle: FileDescriptor(owning: handle))
+    return ChildProcess(processID: id, handle: FileDescriptor(owning: handle))
   }
 
   /// A descriptor that becomes readable when the program has ended.
@@ -134,18 +127,6 @@ package struct ChildProcess: ~Copyable, Sendable {
   ///   number never gets the signal.
   package func send(_ signal: Signal) throws(Errno) {
     try handle.descriptor.sendToProcess(signal)
-  }
-
-  /// Sends a signal to the program and to those that it has started, if they are a group of their own;
-  /// otherwise to the program. The corresponding C function is `killpg`.
-  ///
-  /// Also after the program's end was reported: the number is not used again as long as the group has
-  /// members.
-  ///
-  /// - Throws: `.noSuchProcess` if all of them have ended.
-  package func sendToGroup(_ signal: Signal) throws(Errno) {
-    guard hasOwnGroup else { return try send(signal) }
-    _ = try perform(.kill) { killpg(processID, signal.rawValue) }
   }
 }
 

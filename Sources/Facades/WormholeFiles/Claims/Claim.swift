@@ -28,6 +28,8 @@ package final class Claim: Sendable {
   /// takeover, because they are stopped or the term is over.
   package var descriptor: Int32 { directory.descriptor.rawValue }
 
+  package func status() throws(Errno) -> FileStatus { try directory.descriptor.status() }
+
   private init(_ name: ClaimName, at site: ItemSite, _ directory: SharedDescriptor) {
     self.site = site
     self.directory = directory
@@ -134,10 +136,8 @@ package final class Claim: Sendable {
 
   /// The process that kills the heirs of the claim, to take it over.
   var announced: LeaseDeclaration? {
-    let name = name
     // Without an answer, no process is named.
-    let inside = try? FileDescriptor.open(".", at: descriptor, [.readOnly, .directory]).entries()
-    return inside?.lazy.compactMap { name.taker($0.name) }.first
+    (try? directory.descriptor.taker(of: name)) ?? nil
   }
 
   private func reason(of name: ClaimName, _ taker: LeaseDeclaration?) -> String {

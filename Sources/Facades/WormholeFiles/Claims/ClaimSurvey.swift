@@ -59,6 +59,11 @@ struct ClaimSurvey {
       living.append(name)
     }
     guard let first = living.first else { return nil }
+    // A taker has killed the program, and perhaps not waited for the rest, or not survived it.
+    for name in living where name.declaration.identity.hasEnded {
+      guard try known[name]?.claim.descriptor.taker(of: name) != nil else { continue }
+      return .removable(name, isAlive: true)
+    }
     let overdue = try observed.overdue(among: living.map(\.declaration), now: .now) {
       [known] declaration throws(Errno) in
       try known.first { $0.key.declaration == declaration }?.value.claim.descriptor.status()
@@ -109,6 +114,9 @@ struct ClaimSurvey {
 }
 
 extension ItemSite {
+  /// How long a killed process may take to end before the taker looks again. The lease has a longer term.
+  private static let endingTime: Duration = .milliseconds(200)
+
   /// Takes over a claim, and takes the lease for that.
   ///
   /// - Returns: false when another process has the lease now.
@@ -142,7 +150,7 @@ extension ItemSite {
       _ = try tolerating(
         [.noSuchFile, .accessDenied, .notPermitted, .noSpace, .diskQuotaExceeded],
         announce(taker, to: name))
-      guard try endInheritors(of: claim, until: .now) else { return false }
+      guard try endInheritors(of: claim, until: .now + Self.endingTime) else { return false }
     }
     guard let entry = try lease.takeIn(name.text) else { return true }
     if isAlive {
@@ -158,7 +166,16 @@ extension ItemSite {
   // knows who killed the program. It is only a name, so an error here does not matter.
   private func announce(_ taker: LeaseDeclaration, to name: ClaimName) throws(Errno) {
     let claim = try open(name.text)
-    guard try claim.entries().allSatisfy({ name.taker($0.name) == nil }) else { return }
+    guard try claim.taker(of: name) == nil else { return }
     try makeDirectory(name.overtaken(by: taker), at: claim.rawValue)
+  }
+}
+
+extension FileDescriptor {
+  /// The process that kills what works under this claim, to take it over; nil without one.
+  func taker(of name: ClaimName) throws(Errno) -> LeaseDeclaration? {
+    // Listed through a descriptor of its own, because a listing moves the position.
+    let entries = try FileDescriptor.open(".", at: rawValue, [.readOnly, .directory]).entries()
+    return entries.lazy.compactMap { name.taker($0.name) }.first
   }
 }

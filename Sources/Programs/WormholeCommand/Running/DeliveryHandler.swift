@@ -87,6 +87,8 @@ struct DeliveryHandler {
   let interruption: Interruption
   /// The end of the time in which a delivery is printed.
   let deadline: ContinuousClock.Instant
+  /// The descriptor that the command inherits: as long as it is open, the delivery is this receiver's.
+  var inherited: () -> Int32? = { nil }
   let environment: CommandEnvironment
 
   /// Handles a delivery, and acknowledges it.
@@ -132,7 +134,8 @@ struct DeliveryHandler {
     let end = limit.map { ContinuousClock.now + $0 }
     let (termination, _, isLate) = try environment.withoutTimeLimit {
       try command.run(
-        input: bytes, variables: variables(of: delivery), interruption: interruption, until: end)
+        input: bytes, variables: variables(of: delivery), interruption: interruption, work: .tree,
+        inheriting: inherited(), until: end)
     }
     var status = ExitStatus(termination)
     var ending = command.failure(termination)

@@ -17,13 +17,12 @@ struct ExternalCommand: Sendable {
   ///     thread must be the main one then.
   func start(
     variables: [String: String], input: Int32 = 0, output: Int32 = 1,
-    inheriting inherited: Int32? = nil, endsWithParent: Bool = true, hasOwnGroup: Bool = false
+    inheriting inherited: Int32? = nil, endsWithParent: Bool = true
   ) throws(Errno) -> ChildProcess {
     let variables = container.merging(variables) { $1 }
     return try ChildProcess(
       words[0], Array(words.dropFirst()), environment: Self.environment(with: variables),
-      input: input, output: output, inheriting: inherited, endsWithParent: endsWithParent,
-      hasOwnGroup: hasOwnGroup)
+      input: input, output: output, inheriting: inherited, endsWithParent: endsWithParent)
   }
 
   private static func environment(with variables: [String: String]) -> [String] {
@@ -47,12 +46,15 @@ struct ExternalCommand: Sendable {
   ///   - interruption: passes signals on to the program; without it, a signal ends this process.
   ///   - unwanted: readable once no caller waits for the result any more; the program then gets
   ///     SIGTERM. Needs `interruption`.
-  ///   - limit: the program, and those that it starts, may run until then. Needs `interruption`.
+  ///   - work: what is waited for.
+  ///   - inherited: the descriptor that the program gets as its descriptor 10.
+  ///   - limit: the work may run until then. Needs `interruption`.
   /// - Returns: how it ended, its standard output if that was collected, and whether `limit` ended it.
   /// - Throws: `CommandError` when it cannot be started.
   func run(
     input: [UInt8], variables: [String: String] = [:], collectsOutput: Bool = false,
     interruption: Interruption? = nil, unwanted: OneResult<Bool>? = nil,
+    work: CommandWork = .first, inheriting inherited: Int32? = nil,
     until limit: ContinuousClock.Instant? = nil
   ) throws -> (termination: Termination, output: [UInt8], isLate: Bool) {
     do throws(Errno) {
@@ -60,10 +62,11 @@ struct ExternalCommand: Sendable {
       let pipe = try makePipe()
       let child = try start(
         variables: variables, input: standardInput.rawValue,
-        output: collectsOutput ? pipe.write.rawValue : 1, hasOwnGroup: limit != nil)
+        output: collectsOutput ? pipe.write.rawValue : 1, inheriting: inherited)
       let source = pipe.takeRead()
       return try child.waitForEnd(
-        interruption, collecting: collectsOutput ? source : nil, unwanted: unwanted, until: limit)
+        interruption, work: work, collecting: collectsOutput ? source : nil, unwanted: unwanted,
+        until: limit)
     } catch {
       throw self.error(error)
     }
@@ -81,9 +84,10 @@ struct ExternalCommand: Sendable {
       try role?.checkBeforeStart()
       var variables = variables
       variables[CommandVariable.fence] = role.map { "\($0.registration.fence.number)" }
-      let child = try start(variables: variables)
+      let child = try start(
+        variables: variables, inheriting: role?.registration.inheritable)
       whenStarted()
-      let termination = try child.waitForEnd(interruption, under: role).termination
+      let termination = try child.waitForEnd(interruption, work: .tree, under: role).termination
       try role?.check()
       return termination
     } catch let error as Errno {
@@ -134,29 +138,6 @@ struct CollectedOutput {
   /// Reads the rest after the program's end, without waiting for its own children.
   mutating func readRest() throws(Errno) {
     while let descriptor, try waitReadable([descriptor], until: .now)[0] { try read() }
-  }
-}
-
-extension ChildProcess {
-  func pass(_ received: SignalReception.Received) throws(Errno) {
-    // The terminal sends its signals to the program, too, and so does the shell that continues it.
-    // The end of the terminal reaches only the first process of the session.
-    guard received.isFromProcess || hasOwnGroup || received.signal == .hangUp,
-      received.signal != .continue
-    else { return }
-    _ = try tolerating([.noSuchProcess], sendToGroup(received.signal))
-  }
-
-  /// Whether nothing is left of a program that was asked to end: what it has started has the same time.
-  func isGroupGone() throws(Errno) -> Bool {
-    guard hasOwnGroup else { return true }
-    return try tolerating([.noSuchProcess], sendToGroup(.continue)) == nil
-  }
-
-  func askToEnd() throws(Errno) {
-    try sendToGroup(.terminate)
-    // A program that was stopped with us ends only when it continues.
-    try sendToGroup(.continue)
   }
 }
 

@@ -19,12 +19,15 @@ final class Interruption {
 
   private let endsWithReader: Bool
   private let endsWithInput: Bool
+  private let adopts: Bool
 
   /// The time between two checks when nothing happens: not every loss is announced by a signal.
   fileprivate static let interval: Duration = .seconds(60)
 
   /// - Parameters:
   ///   - quits: whether SIGQUIT is received, too; otherwise it ends the program at once.
+  ///   - adopts: whether what its commands have left behind becomes children of this process, so that
+  ///     `CommandWork.tree` finds it.
   ///   - endsWithReader: whether a wait throws `ExitStatus.brokenPipe` when no process reads
   ///     standard output any more.
   ///   - endsWithInput: whether a wait ends once standard input is readable. So the starter of several
@@ -32,15 +35,19 @@ final class Interruption {
   ///   - check: throws when this process lost something while it was stopped; the wait that is
   ///     under way throws the same.
   init(
-    quits: Bool = false, endsWithReader: Bool = false, endsWithInput: Bool = false,
-    whenContinued check: @escaping () throws -> Void = {}
+    quits: Bool = false, adopts: Bool = false, endsWithReader: Bool = false,
+    endsWithInput: Bool = false, whenContinued check: @escaping () throws -> Void = {}
   ) throws {
     self.endsWithReader = endsWithReader && Program.outputIsPipe
     self.endsWithInput = endsWithInput
+    self.adopts = adopts
     signals = try reporting(
       cannot: "receive signals",
-      SignalReception(of: [.hangUp, .interrupt, .terminate, .continue] + (quits ? [.quit] : [])))
+      SignalReception(
+        of: [.hangUp, .interrupt, .terminate, .continue] + (quits ? [.quit] : [])
+          + (adopts ? [.childEnded] : [])))
     self.check = check
+    if adopts { Orphans.adopt() }
   }
 
   /// Waits for a call that may take long, on another thread. Nil when this process gets a signal to
@@ -117,11 +124,16 @@ final class Interruption {
     }
   }
 
-  /// Takes the signals that have come, and notes the last one that asks this process to end.
-  fileprivate func takeSignals() throws(Errno) -> [SignalReception.Received] {
-    let received = try signals.take()
+  /// Takes the signals that have come, and notes the last one that asks this process to end; and ends the
+  /// records of orphans.
+  ///
+  /// - Parameter own: children whose end is waited for.
+  fileprivate func takeSignals(
+    except own: [Int32] = []
+  ) throws(Errno) -> (received: [SignalReception.Received], hasOrphans: Bool) {
+    let received = try signals.take().filter { $0.signal != .childEnded }
     last = received.last { $0.signal != .continue }?.signal ?? last
-    return received
+    return (received, adopts ? try Orphans.reap(except: own) : false)
   }
 
   /// Between two steps of work: throws the status that a signal would have ended this process with,
@@ -167,8 +179,11 @@ extension Interruption {
       let ready = try waitReadable(
         running.map { $0.process.descriptor } + [signals.descriptor], until: .now + Self.interval)
       // First, because a signal of the terminal ends the copies, too.
-      for received in try takeSignals() {
-        for copy in running { try copy.process.pass(received) }
+      for received in try takeSignals(except: copies.map { $0.process.processID }).received
+      where received.isToBePassed {
+        for copy in running {
+          _ = try tolerating([.noSuchProcess], copy.process.send(received.signal))
+        }
       }
       var rest: [RunningCopy] = []
       for (copy, isReady) in zip(running, ready) {
@@ -190,31 +205,75 @@ extension Interruption {
   }
 }
 
+extension SignalReception.Received {
+  // The terminal sends its signals to the program, too, and so does the shell that continues it.
+  // The end of the terminal reaches only the first process of the session.
+  fileprivate var isToBePassed: Bool {
+    (isFromProcess || signal == .hangUp) && signal != .continue
+  }
+}
+
+/// What a command does its work with.
+enum CommandWork {
+  /// With its first process; those that it leaves behind are nobody's concern.
+  case first
+  /// With all that it has started, apart from a daemon, which has a session of its own and whose starter has
+  /// ended.
+  case tree
+  /// As long as it is not asked to end, with those that have inherited a file, as with flock(1); then with
+  /// these and the tree.
+  case heirs(FileStatus)
+
+  /// - Parameters:
+  ///   - command: the first process.
+  ///   - isAsked: whether it was asked to end.
+  fileprivate func processes(
+    of command: Int32, isAsked: Bool
+  ) throws(Errno) -> [ProcessStatus] {
+    let tree = try ProcessTree.current()
+    let first = tree.all.filter { $0.processID == command }
+    switch self {
+    case .first: return first
+    case .tree: return tree.work(of: first, and: [.current])
+    case .heirs(let file):
+      let heirs = try inheritors(of: file)
+      return tree.work(of: first + heirs, and: isAsked ? [.current] : [])
+    }
+  }
+}
+
 extension ChildProcess {
   /// The time between SIGTERM and SIGKILL for a program that has reached its limit.
   private static let killDelay: Duration = .seconds(10)
+  /// The longest time between two looks at what a program has left behind: most ends are events, but not
+  /// that a process detaches itself.
+  private static let lookInterval: Duration = .milliseconds(500)
 
-  /// Waits for the end of this program, and not for programs that it has started and left behind. Without
-  /// `limit` it may take any time, which is its user's decision.
+  /// Waits for the end of this program, and of the work that it has left to others. Without `limit` it may
+  /// take any time, which is its user's decision.
   ///
   /// - Returns: how it ended; `isLate` is true if it was asked to end because of `limit`.
   /// - Parameters:
-  ///   - interruption: passes on to it the signals that would end this process; without it, a signal ends
+  ///   - interruption: passes on to the work the signals that would end this process; without it, a signal ends
   ///     this process.
+  ///   - work: what is waited for; more than the first process needs an interruption that adopts.
   ///   - pipe: the output of the program; nil if it is not collected.
-  ///   - unwanted: once it is readable, the program gets SIGTERM.
-  ///   - role: without it the program may not run: it gets SIGTERM, and is killed later.
-  ///   - limit: when it has passed, the program gets SIGTERM, and is killed `killDelay` later.
+  ///   - unwanted: once it is readable, the work gets SIGTERM.
+  ///   - role: without it the work may not go on: it gets SIGTERM, and is killed later.
+  ///   - limit: when it has passed, the work gets SIGTERM, and is killed `killDelay` later.
   ///   - mustEnd: called after each event, and once a minute; true if SIGTERM should be sent.
   func waitForEnd(
-    _ interruption: Interruption?, collecting pipe: SharedDescriptor? = nil,
-    unwanted: OneResult<Bool>? = nil, under role: RoleWatch? = nil,
-    until limit: ContinuousClock.Instant? = nil, mustEnd: () -> Bool = { false }
+    _ interruption: Interruption?, work: CommandWork = .first,
+    collecting pipe: SharedDescriptor? = nil, unwanted: OneResult<Bool>? = nil,
+    under role: RoleWatch? = nil, until limit: ContinuousClock.Instant? = nil,
+    mustEnd: () -> Bool = { false }
   ) throws(Errno) -> (termination: Termination, output: [UInt8], isLate: Bool) {
     var output = CollectedOutput(pipe)
     var asked: ContinuousClock.Instant?
     var isKilled = false
     var ended: Termination?
+    var signals = WorkSignals(work: work, command: processID)
+    var pause: Duration = .milliseconds(5)
     while true {
       let wish = asked == nil ? unwanted?.descriptor ?? role?.descriptor : nil
       // A program that has ended stays readable.
@@ -225,38 +284,85 @@ extension ChildProcess {
       // After the first signal, the instant of the second one.
       let end = asked.flatMap { role?.deadline(askedAt: $0) ?? limit.map { $0 + Self.killDelay } }
       if let end = end ?? limit, !isKilled { next = min(next, end) }
-      if ended != nil { next = min(next, .now + .milliseconds(50)) }
+      if ended != nil {
+        pause = min(pause * 2, Self.lookInterval)
+        next = min(next, .now + pause)
+      }
       let ready = try waitReadable(descriptors.map { $0 ?? -1 }, until: next)
-      if ready[0], let termination = try wait(until: .now) {
-        try output.readRest()
-        ended = termination
+      if ready[0], let termination = try wait(until: .now) { ended = termination }
+      let news = try interruption?.takeSignals(except: ended == nil ? [processID] : [])
+      for received in news?.received ?? [] {
+        if received.signal == .continue { role?.checkAfterStop() }
+        if received.isToBePassed { try signals.send(received.signal, through: self) }
       }
       if let ended {
-        let isOver = isKilled || asked == nil ? true : try isGroupGone()
+        // Without other children it has left nothing behind.
+        var isOver = news?.hasOrphans != true
+        if !isOver { isOver = try signals.isOver(after: ended) }
         if isOver {
+          try output.readRest()
           // A signal of the terminal reaches both, and the program is perhaps the first to end.
           _ = try interruption?.takeSignals()
           return (ended, output.bytes, limit != nil && asked != nil)
         }
-      }
-      for received in try interruption?.takeSignals() ?? [] {
-        if received.signal == .continue { role?.checkAfterStop() }
-        try pass(received)
       }
       if ready[2] { try output.read() }
       if asked == nil,
         unwanted?.look() != nil || role?.isLost() == true || mustEnd()
           || limit.map({ .now >= $0 }) == true
       {
-        try askToEnd()
+        try signals.send(.terminate, through: self)
+        // What was stopped with us ends only when it continues.
+        try signals.send(.continue, through: self)
         asked = .now
       }
       // Also if both instants have passed: this process was stopped, or had no processor.
-      if let end, !isKilled, ContinuousClock.now >= end {
-        _ = try tolerating([.noSuchProcess], sendToGroup(.kill))
+      if let end, ContinuousClock.now >= end {
+        try signals.send(.kill, through: self)
         isKilled = true
       }
     }
+  }
+}
+
+/// The signals that the work of one command has got.
+private struct WorkSignals {
+  let work: CommandWork
+  let command: Int32
+  private var last: Signal?
+  /// Those that have got it.
+  private var reached: Set<ProcessIdentity> = []
+
+  init(work: CommandWork, command: Int32) {
+    self.work = work
+    self.command = command
+  }
+
+  mutating func send(_ signal: Signal, through child: borrowing ChildProcess) throws(Errno) {
+    if signal != .continue { last = signal }
+    // First, because it may start others.
+    _ = try tolerating([.noSuchProcess], child.send(signal))
+    for process in try work.processes(of: command, isAsked: true)
+    where process.processID != command {
+      reached.insert(process.identity)
+      _ = try process.send(signal, tolerating: [.notPermitted])
+    }
+  }
+
+  /// Whether nothing is left of the work after the end of the command.
+  mutating func isOver(after end: Termination) throws(Errno) -> Bool {
+    var isAsked = last != nil
+    if case .killed = end { isAsked = true }
+    if case .first = work { return true }
+    let rest = try work.processes(of: command, isAsked: isAsked)
+    guard let last else { return rest.isEmpty }
+    // A process whose starter got the signal just after it had started this one. What still has its starter is
+    // perhaps what that does in order to end.
+    for process in rest where last == .kill || process.isChild {
+      guard reached.insert(process.identity).inserted else { continue }
+      _ = try process.send(last, tolerating: [.notPermitted])
+    }
+    return rest.isEmpty
   }
 }
 

@@ -2,6 +2,13 @@ import Dispatch
 import Wormhole
 import WormholeSystem
 
+extension Presence {
+  /// What a command that is to run alone may take over: in a directory a role whose holder is stopped with all
+  /// that its command has started, which is then killed. On etcd the processes of a command are not known,
+  /// so a session has to end.
+  var overtakingOfCommands: Overtaking { isOnOneMachine ? .suspended : .nobody }
+}
+
 /// Watches an exclusive role of a process whose command may run only while it has the role.
 ///
 /// The command gets SIGTERM when the role is lost, or when etcd has not answered for eight tenths

@@ -132,11 +132,12 @@ private func runAlone(
   let presence = try arguments.container.open().presence(name)
   let wait = LockWait(arguments)
   // Received from before the start of the command: a signal that arrives meanwhile is not lost.
-  let interruption = try Interruption(quits: true)
+  let interruption = try Interruption(quits: true, adopts: true)
   let entered: PresenceRegistration?
   do {
     entered = try interruption.wait {
-      try await presence.enterExclusively(overtaking: .nobody, until: .now + wait.timeout)
+      try await presence.enterExclusively(
+        overtaking: presence.overtakingOfCommands, until: .now + wait.timeout)
     }
   } catch let error as AppGroupError where error.code == .timedOut {
     throw wait.conflict(name.quoted, heldBy: error.holder, error.reason)
@@ -247,16 +248,17 @@ struct LockedRun {
     of command: ExternalCommand, _ path: String, _ access: ItemAccess
   ) throws -> (Termination, FileCoordinationError?) {
     // Received from before the start of the command: a signal that arrives meanwhile is not lost.
-    let interruption = try Interruption(quits: true)
+    let interruption = try Interruption(quits: true, adopts: true)
     // A process that was stopped until now may have lost the lock, and there was no command to end then.
     if !isOnCopy, let loss = try access.loss() { throw loss }
     do {
+      let inherited = isOnCopy ? nil : access.claim
       let child = try command.start(
-        variables: [Self.fileVariable: path],
-        inheriting: isOnCopy ? nil : access.claim?.descriptor, endsWithParent: isOnCopy)
+        variables: [Self.fileVariable: path], inheriting: inherited?.descriptor,
+        endsWithParent: isOnCopy)
       var loss: FileCoordinationError?
       do {
-        if !isOnCopy { try access.claim?.handOn(toProcess: child.processID) }
+        try inherited?.handOn(toProcess: child.processID)
       } catch let error as FileCoordinationError {
         // The command was killed before the takeover, or the takeover was just before its start:
         // then nothing else ends it.
@@ -268,7 +270,8 @@ struct LockedRun {
         environment.report("\(error)")
       }
       var renewal = ContinuousClock.now + Self.renewalInterval
-      let termination = try child.waitForEnd(interruption) {
+      let work = try inherited.map { claim throws(Errno) in CommandWork.heirs(try claim.status()) }
+      let termination = try child.waitForEnd(interruption, work: work ?? .tree) {
         guard loss == nil else { return false }
         // After an error, perhaps of descriptors, the command continues; its end is the next check.
         loss = try? checked(access, &renewal, process: child.processID)

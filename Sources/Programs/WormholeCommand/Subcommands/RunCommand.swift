@@ -50,7 +50,7 @@ extension CommandDescription {
   ) { arguments, environment in
     let command = try arguments.requiredCommand()
     let presence = try arguments.container.open().presence(arguments.text("as") ?? command.name)
-    let interruption = try Interruption(quits: true)
+    let interruption = try Interruption(quits: true, adopts: true)
     let isAlone = arguments.has("alone")
     let content = PropertyListValue.object(["command": command.words])
     let deadline = arguments.deadline()
@@ -59,7 +59,7 @@ extension CommandDescription {
       ? try environment.withoutTimeLimit {
         try interruption.wait {
           try await presence.enterExclusively(
-            content: content, overtaking: .nobody, until: deadline)
+            content: content, overtaking: presence.overtakingOfCommands, until: deadline)
         }
       } : try presence.enter(content: content)
     guard let registration = entered else { throw interruption.endStatus }

@@ -80,6 +80,13 @@ final class DirectoryRegistration: PresenceHold {
     }
   }
 
+  var inheritable: Int32? {
+    condition.withLock { condition in
+      guard case .here(let post) = condition.phase else { return nil }
+      return post.descriptor
+    }
+  }
+
   var fenceNumber: UInt64 { condition.withLock(\.fence) }
 
   // Its watch reports every takeover.

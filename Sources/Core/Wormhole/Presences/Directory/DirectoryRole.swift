@@ -52,10 +52,12 @@ extension PresenceDirectory {
   func takeRole(
     _ record: PresenceRecord, until deadline: ContinuousClock.Instant,
     removedMember: () throws -> PresenceMember? = { nil },
-    overtakes: @escaping @Sendable (PresenceMember) -> Bool
+    overtakes: @escaping @Sendable (PresenceMember) throws -> Bool
   ) throws -> RoleOutcome {
-    if let holder = try livingHolder(try roleID(), record), !overtakes(holder) {
-      return .busy(holder)
+    if let holder = try livingHolder(try roleID(), record) {
+      guard try overtakes(holder), try endWork(of: holder, until: .now + Self.endingTime) else {
+        return .busy(holder)
+      }
     }
     if let member = try removedMember() { return .removed(member) }
     let place = SharedDescriptor(try directory.openOrMake())
@@ -65,7 +67,11 @@ extension PresenceDirectory {
     let holders = try role.edit(.init(until: deadline)) {
       snapshot -> (Edit, (fence: UInt64?, other: PresenceMember?)) in
       let other = try livingHolder(try Self.id(in: snapshot), record)
-      if let other, !overtakes(other) { return (.keep, (nil, other)) }
+      if let other {
+        guard try overtakes(other), try endWork(of: other, until: .now) else {
+          return (.keep, (nil, other))
+        }
+      }
       let fence = Self.fence(after: snapshot)
       let mine: PropertyListValue = [
         "id": .string(record.id), RoleProof.key: PropertyListValue(fence),
@@ -86,6 +92,21 @@ extension PresenceDirectory {
     try publish(record, at: place.descriptor)
     hasEntered = true
     return .taken(post, fence: fence)
+  }
+
+  /// How long a killed process may take to end, before others are looked at.
+  private static let endingTime: Duration = .milliseconds(200)
+
+  /// See `Examiner.endWork`.
+  func endWork(
+    of member: PresenceMember, until deadline: ContinuousClock.Instant
+  ) throws -> Bool {
+    try directory.look { try Examiner($0, root).endWork(of: member.id, until: deadline) } ?? true
+  }
+
+  /// Whether a command works under a registration, and all its processes are stopped.
+  func isWorkStopped(of member: PresenceMember) throws -> Bool {
+    try directory.look { try Examiner($0, root).isWorkStopped(of: member.id) } ?? false
   }
 
   /// Removes the file that names the holder of the role, unless the holder is alive.
@@ -126,7 +147,7 @@ final class DirectoryEntry: Waiting {
   private var hasBegun = false
   private var watch: Watch?
   /// The present process, and the last registration before it, as of the latest look.
-  private var waitsFor: (member: PresenceMember, last: String?)?
+  private var waitsFor: (member: PresenceMember, last: String?, since: ContinuousClock.Instant)?
   /// The process that was present when its file was removed.
   private var removed: PresenceMember?
   private let stopped = StoppedHolders()
@@ -181,16 +202,14 @@ final class DirectoryEntry: Waiting {
       let now = ContinuousClock.now
       guard now < deadline else { throw busy(member) }
       if waitsFor?.member.id != member.id {
-        waitsFor = (member, try presence.lastRecord()?.id)
+        waitsFor = (member, try presence.lastRecord()?.id, now)
       }
       // First the watch, then the look.
       guard watch != nil else {
         watch = try presence.directory.watch { [looks] in looks.begin() }
         return try attempt()
       }
-      let next =
-        overtaking == .suspended && member.state == .suspended
-        ? LeaseRequest.grace : Self.lookInterval
+      let next = stopped.isWaiting ? LeaseRequest.grace : Self.lookInterval
       return .wait(for: latch, until: min(deadline, now + next))
     }
   }
@@ -202,19 +221,25 @@ final class DirectoryEntry: Waiting {
   }
 
   private func take() throws -> PresenceDirectory.RoleOutcome {
+    // A look at all processes is for waits that last.
+    let isPatient =
+      overtaking == .suspended && waitsFor.map { .now >= $0.since + Self.lookInterval } ?? false
     do {
       return try presence.takeRole(record, until: deadline, removedMember: removedMember) {
-        [stopped, overtaking] in stopped.mayOvertake($0, overtaking)
+        [stopped, overtaking, presence, isPatient] member in
+        // The holder of a command runs while the command and all that it has started is stopped.
+        let isStopped = try isPatient && presence.isWorkStopped(of: member)
+        return stopped.mayOvertake(member, overtaking, isStopped: isStopped)
       }
     } catch let error as AppGroupError where error.code == .containerMissing {
-      guard let (member, _) = waitsFor else { throw error }
+      guard let (member, _, _) = waitsFor else { throw error }
       return .removed(member)
     }
   }
 
   /// Returns the awaited process if a program has removed its file or its role.
   private func removedMember() throws -> PresenceMember? {
-    guard let (member, last) = waitsFor else { return nil }
+    guard let (member, last, _) = waitsFor else { return nil }
     // A live process keeps its role, or loses it to another. One that leaves or dies is recorded as
     // last.
     if try presence.living(member.id) != nil {

@@ -47,6 +47,30 @@ extension PresenceDirectory {
       }
     }
 
+    /// Kills what works under a registration: it would go on beside the one that takes the registration's
+    /// place.
+    ///
+    /// - Returns: Whether all of it has ended.
+    func endWork(of id: String, until deadline: ContinuousClock.Instant) throws(Errno) -> Bool {
+      guard let file = try file(of: id) else { return true }
+      return try endInheritors(of: file, until: deadline)
+    }
+
+    /// Whether something works under a registration, and all of it is stopped.
+    func isWorkStopped(of id: String) throws(Errno) -> Bool {
+      guard let file = try file(of: id) else { return false }
+      let heirs = try inheritors(of: file)
+      return !heirs.isEmpty && heirs.allSatisfy(\.isStopped)
+    }
+
+    /// - Returns: nil if it has ended.
+    private func file(of id: String) throws(Errno) -> FileStatus? {
+      for name in [PresenceDirectory.memberName(id), PresenceDirectory.enteringName(id)] {
+        if let file = try ifPresent(fileStatus(name, at: place)) { return file }
+      }
+      return nil
+    }
+
     /// Returns whether it is an unlocked file of ours without a record: its process died while
     /// entering, or its content was lost with the power.
     ///
@@ -84,9 +108,14 @@ extension PresenceDirectory {
         let isForeign = holders.allSatisfy(record.identity.differs(fromProcessHere:))
         return isForeign && !holders.isEmpty ? .gone : .unknown
       }
-      guard let status = ProcessStatus.of(record.identity.processID) else { return .unknown }
-      guard status.startTicks == record.identity.startTicks, !status.isDead else { return .gone }
-      return status.isStopped ? .suspended : .running
+      let status = ProcessStatus.of(record.identity.processID)
+      let own = record.identity.status.flatMap { $0.isDead ? nil : $0 }
+      if let own, !own.isStopped { return .running }
+      // What it has started to work under its role has the lock, too, and it may be stopped, or have ended.
+      let heirs = try inheritors(of: file)
+      if heirs.contains(where: { !$0.isStopped }) { return .running }
+      guard own == nil, heirs.isEmpty else { return .suspended }
+      return status == nil ? .unknown : .gone
     }
   }
 }
@@ -101,6 +130,8 @@ final class PresencePost: Sendable {
     status = try file.status()
     self.file = file
   }
+
+  var descriptor: Int32 { file.rawValue }
 
   /// Returns whether a path inside still names this file.
   func isNamed(_ path: String, at directory: Int32) throws(Errno) -> Bool {

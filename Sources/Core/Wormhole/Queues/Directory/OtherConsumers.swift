@@ -62,7 +62,8 @@ struct OtherConsumers {
       guard owner.state == .suspended else { return false }
       let since = suspendedSince[owner.id] ?? .now
       suspended[owner.id] = since
-      return ContinuousClock.now - since >= LeaseRequest.grace
+      return try ContinuousClock.now - since >= LeaseRequest.grace
+        && queue.role.place.endWork(of: owner, until: .now + LeaseRequest.grace)
     }
     suspendedSince = suspended
     let pause = suspended.isEmpty ? Self.lookInterval : LeaseRequest.grace

@@ -123,7 +123,8 @@ private final class MessageChange: Sendable {
       var variables = ["WORMHOLE_ATTEMPT": "\(attempt)"]
       variables[CommandVariable.identifier] = name
       let outcome = try command.run(
-        input: input ?? Array("null\n".utf8), variables: variables, collectsOutput: true)
+        input: input ?? Array("null\n".utf8), variables: variables, collectsOutput: true,
+        interruption: Interruption(quits: true, adopts: true), work: .tree)
       guard outcome.output.count <= JSONInput.maximumBytes else {
         throw CommandError(
           cannot: "update \(title)",

@@ -145,7 +145,7 @@ extension CommandDescription {
     let name = arguments.requiredText("name")
     let first = FirstLook.queue(PeerNames.messages(name), isOwn: true)
     let session = try PeerSession(name, in: arguments.container.open(first))
-    let interruption = try Interruption(endsWithReader: arguments.tail == nil)
+    let interruption = try Interruption(adopts: true, endsWithReader: arguments.tail == nil)
     try session.leavingNoName(forFiles: false) { hasReceived in
       let found = try interruption.wait {
         try session.receiveMessages(

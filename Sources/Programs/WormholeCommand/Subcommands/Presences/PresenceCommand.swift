@@ -118,13 +118,15 @@ extension CommandDescription {
     }
     let presence = try arguments.container.open().presence(name)
     // Received from before the start of the command: a signal that arrives meanwhile is not lost.
-    let interruption = try Interruption(quits: true)
+    let interruption = try Interruption(quits: true, adopts: true)
     let isAlone = arguments.has("exclusive")
     let deadline = arguments.deadline()
     let entered =
       isAlone
-      ? try interruption.wait { try presence.enterExclusively(content: content, until: deadline) }
-      : try presence.enter(content: content)
+      ? try interruption.wait {
+        try presence.enterExclusively(
+          content: content, overtaking: presence.overtakingOfCommands, until: deadline)
+      } : try presence.enter(content: content)
     guard let entered else { throw interruption.endStatus }
     try environment.run(command, as: entered, isAlone: isAlone, interruption)
   }

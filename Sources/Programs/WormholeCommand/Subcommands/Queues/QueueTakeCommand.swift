@@ -81,7 +81,7 @@ extension CommandDescription {
     let name = arguments.requiredText("name")
     let queue = try arguments.container.open(.queue(name)).queue(name)
     let interruption = try Interruption(
-      endsWithReader: arguments.tail == nil, endsWithInput: isCopy)
+      adopts: true, endsWithReader: arguments.tail == nil, endsWithInput: isCopy)
     let isWaiting = Atomic(false)
     let reportWaiting: @Sendable (ContinuousClock.Instant) -> Void = { limit in
       if limit > .now, !isWaiting.exchange(true, ordering: .relaxed) {
@@ -105,7 +105,7 @@ extension CommandDescription {
     }
     let handler = DeliveryHandler(
       arguments: arguments, receiver: name, interruption: interruption, deadline: deadline,
-      environment: environment)
+      inherited: { worker.inheritable }, environment: environment)
     try arguments.handleEach(
       of: { limit in
         if let entry = try worker.next(until: .now) { return entry }
@@ -232,7 +232,7 @@ private func runCopies(
   _ count: Int, until deadline: ContinuousClock.Instant, endsWithOne: Bool,
   _ environment: CommandEnvironment
 ) throws -> ExitStatus {
-  let interruption = try Interruption()
+  let interruption = try Interruption(adopts: true)
   let program = try reporting(cannot: "find this program", Program.executablePath())
   let command = try ExternalCommand(words: [program] + argumentTexts())
   do {
