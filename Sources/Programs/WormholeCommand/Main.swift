@@ -10,7 +10,7 @@ struct Main {
     prepareSignals()
     EtcdEngine.register()
     Diagnostics.onEvent = { event in
-      if [.failure, .quarantine].contains(event.kind) {
+      if [.failure, .quarantine, .patience].contains(event.kind) {
         // With standard error closed, only the exit status can report it.
         try? Program.write("\(ProgramName.called): \(event.message)\n", to: 2)
       }

@@ -18,6 +18,19 @@ extension Diagnostics {
       dimensions: ["what": what, "state": (holder?.state ?? .unknown).rawValue],
       fields: ["path": path, "from": victim])
   }
+
+  /// Reports that a command is waited for that its user has stopped at a terminal.
+  ///
+  /// - Parameter what: a word.
+  package static func notePatience(
+    with holder: LeaseHolder, forThe what: String, _ path: String, lasting time: Duration
+  ) {
+    note(
+      .patience, at: .notice,
+      "\(holder), has the \(what) of \(path), and was stopped at its terminal: it loses it in "
+        + "\(time.tenthsOfSeconds) s, unless it is continued (fg)", lasting: time,
+      dimensions: ["what": what], fields: ["path": path, "from": "\(holder)"])
+  }
 }
 
 extension SharedContainer {

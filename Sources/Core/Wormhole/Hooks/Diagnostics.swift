@@ -62,6 +62,9 @@ public enum Diagnostics {
     /// Something was taken over from another process that was stopped or took too long. Level `notice`;
     /// fields `what`, `path`, `from` and `state`.
     case takeover
+    /// A command is not taken over yet, because its user has stopped it at a terminal. Level `notice`; fields
+    /// `what`, `path`, `from` and `seconds`.
+    case patience
     /// A change begins again, because its lease was taken over. Level `notice`; fields `what` and `path`.
     case retry
     /// A wait for other processes has ended. Level `debug`; fields `what`, `path`, `seconds` and

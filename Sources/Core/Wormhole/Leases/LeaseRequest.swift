@@ -15,6 +15,9 @@ package import WormholeSystem
 package final class LeaseRequest: Waiting {
   /// The shortest time for which a stopped process keeps its lease.
   package static let grace: Duration = .milliseconds(50)
+  /// The same for a command that a person has stopped at its terminal, and may continue there. Half of what
+  /// `lock` waits without --timeout, so that such a wait succeeds.
+  package static let graceAtTerminal: Duration = .seconds(30)
   /// The number of attempts, for about 10 ms, before sleeping: a change takes far less, and with
   /// many waiters the close of each would wake all the others.
   private static let shortTries = 13

@@ -217,27 +217,36 @@ package struct PresenceTitle: Sendable {
 
 /// The process that a waiter has seen stopped, and since when: it may lose its role.
 package final class StoppedHolders: Sendable {
-  private let seen = Mutex<(id: String, since: ContinuousClock.Instant)?>(nil)
+  private let seen = Mutex<(id: String, since: ContinuousClock.Instant, grace: Duration)?>(nil)
 
   package init() {}
 
   /// Returns whether a holder has been stopped for long enough.
   ///
-  /// - Parameter isStopped: whether all that works for a holder that runs is stopped.
+  /// - Parameters:
+  ///   - isWorkStopped: whether a command works for the holder, and all its processes are stopped.
+  ///   - path: the place of the role.
   package func mayOvertake(
-    _ member: PresenceMember, _ overtaking: Presence.Overtaking, isStopped: Bool = false
+    _ member: PresenceMember, _ overtaking: Presence.Overtaking, isWorkStopped: Bool = false,
+    at path: @autoclosure () -> String = ""
   ) -> Bool {
     seen.withLock { seen in
-      guard overtaking == .suspended, isStopped || member.state == .suspended else {
+      guard overtaking == .suspended, isWorkStopped || member.state == .suspended else {
         seen = nil
         return false
       }
-      let first = seen.flatMap { $0.id == member.id ? $0.since : nil } ?? .now
-      seen = (member.id, first)
-      return ContinuousClock.now - first >= LeaseRequest.grace
+      if seen?.id != member.id {
+        let isPaused = isWorkStopped && ProcessStatus.of(member.processID)?.isInBackground == true
+        let grace = isPaused ? LeaseRequest.graceAtTerminal : LeaseRequest.grace
+        if isPaused {
+          Diagnostics.notePatience(with: member.holder, forThe: "role", path(), lasting: grace)
+        }
+        seen = (member.id, .now, grace)
+      }
+      return seen.map { ContinuousClock.now - $0.since >= $0.grace } ?? false
     }
   }
 
   /// Whether a holder is stopped, and has to be looked at again soon.
-  package var isWaiting: Bool { seen.withLock { $0 != nil } }
+  package var isSoonOverdue: Bool { seen.withLock { $0?.grace == LeaseRequest.grace } }
 }

@@ -65,6 +65,11 @@ struct AccessSurvey {
   /// Whether the last look passed over readers of the same purpose, so that no lock keeps new ones out.
   func passesOwnReaders(of location: ItemPath) -> Bool { readers[location]?.passesOwn ?? false }
 
+  /// See `ClaimSurvey.patience`.
+  func patience(with name: ClaimName, at site: ItemSite) -> Duration? {
+    claims[site.location]?.patience(with: name)
+  }
+
   /// Takes the lock that keeps new readers of an item out, if the last look found none.
   mutating func takeLock(of location: ItemPath) -> ItemLock? {
     readers.removeValue(forKey: location)?.held

@@ -103,6 +103,14 @@ package final class Claim: Sendable {
     try change { $0.changed(declaration: $0.declaration.held(by: process)) }
   }
 
+  /// Wishes another grace than `LeaseRequest.graceAtTerminal` for this process and its program, when a person
+  /// has stopped them at a terminal.
+  ///
+  /// - Complexity: one system call, and a few more at the end of the access.
+  package func wish(grace: Duration) throws(Errno) {
+    try WormholeSystem.makeDirectory(ClaimName.entry(ofGrace: grace), at: descriptor)
+  }
+
   /// Gives the claim another name: see `ItemAccess.renew`.
   func renew() throws { try change { $0.changed(declaration: $0.declaration.renewed()) } }
 
@@ -317,6 +325,19 @@ extension ClaimName {
     let prefix = Self.overtakenPrefix + nonce + "-"
     guard entry.hasPrefix(prefix) else { return nil }
     return LeaseDeclaration(FileName(bytes: Array(entry.bytes.dropFirst(prefix.utf8.count))))
+  }
+
+  // MARK: The wish of its owner
+
+  private static let gracePrefix = "grace-"
+
+  fileprivate static func entry(ofGrace grace: Duration) -> String {
+    gracePrefix + String(Int64(grace / .milliseconds(1)), radix: 16)
+  }
+
+  static func grace(_ entry: FileName) -> Duration? {
+    guard entry.hasPrefix(gracePrefix) else { return nil }
+    return Int64(entry.text.dropFirst(gracePrefix.count), radix: 16).map { .milliseconds($0) }
   }
 
   private var nonce: Substring { declaration.name.split(separator: "-").last ?? "" }

@@ -13,6 +13,8 @@ struct ClaimSurvey {
 
   private var known: [ClaimName: (claim: SharedDescriptor, watch: Watch?)] = [:]
   private var observed = Observed()
+  /// The end of the grace of those that their users have stopped at a terminal.
+  private var paused: [ClaimName: ContinuousClock.Instant] = [:]
 
   /// Looks for claims that exclude ours.
   ///
@@ -45,6 +47,7 @@ struct ClaimSurvey {
     at site: ItemSite, _ names: [ClaimName]
   ) throws(Errno) -> Finding? {
     known = known.filter { names.contains($0.key) }
+    paused = paused.filter { names.contains($0.key) && $0.key.declaration.isStopped }
     var living: [ClaimName] = []
     for name in names {
       guard let claim = try open(name, at: site) else { continue }
@@ -68,10 +71,35 @@ struct ClaimSurvey {
       [known] declaration throws(Errno) in
       try known.first { $0.key.declaration == declaration }?.value.claim.descriptor.status()
     }
-    if let name = living.first(where: { $0.declaration == overdue }), try !isKept(name) {
+    if let name = living.first(where: { $0.declaration == overdue }),
+      try !isPaused(name, at: site), try !isKept(name)
+    {
       return .removable(name, isAlive: true)
     }
     return .present(first)
+  }
+
+  /// How much longer a claim is left to its owner, whom a person has stopped at a terminal and may continue.
+  func patience(with name: ClaimName) -> Duration? {
+    paused[name].map { ContinuousClock.now.duration(to: $0) }
+  }
+
+  // Only a command's claim has no term: to a program that names one the person is not in a session.
+  private mutating func isPaused(_ name: ClaimName, at site: ItemSite) throws(Errno) -> Bool {
+    guard name.declaration.term == LeaseDeclaration.whileRunning,
+      let status = name.declaration.identity.status, status.isStopped, status.isInBackground
+    else {
+      paused[name] = nil
+      return false
+    }
+    if let end = paused[name] { return .now < end }
+    let grace = try known[name]?.claim.descriptor.grace() ?? LeaseRequest.graceAtTerminal
+    paused[name] = .now + grace
+    if grace > .zero {
+      Diagnostics.notePatience(
+        with: name.holder, forThe: "lock", site.location.text, lasting: grace)
+    }
+    return grace > .zero
   }
 
   // A claim of the item itself may be handed on to a program, and then is overdue when that program is
@@ -171,7 +199,17 @@ extension ItemSite {
   }
 }
 
+extension LeaseDeclaration {
+  fileprivate var isStopped: Bool { identity.status?.isStopped == true }
+}
+
 extension FileDescriptor {
+  /// The grace that the owner of this claim wants when it is stopped at a terminal; nil without a wish.
+  fileprivate func grace() throws(Errno) -> Duration? {
+    let entries = try FileDescriptor.open(".", at: rawValue, [.readOnly, .directory]).entries()
+    return entries.lazy.compactMap { ClaimName.grace($0.name) }.first
+  }
+
   /// The process that kills what works under this claim, to take it over; nil without one.
   func taker(of name: ClaimName) throws(Errno) -> LeaseDeclaration? {
     // Listed through a descriptor of its own, because a listing moves the position.

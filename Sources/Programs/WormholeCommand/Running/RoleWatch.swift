@@ -73,7 +73,12 @@ final class RoleWatch {
   /// Fails if the command got SIGTERM, because then its status is not its own.
   func check() throws(CommandError) {
     if let cause { throw error(cause, "the command was asked to end") }
-    if let loss = loss() { throw error(loss, "the command has run beside its successor") }
+    guard let loss = loss() else { return }
+    // In a directory a successor waits for the end of what works under the role.
+    throw error(
+      loss,
+      registration.deadline == nil
+        ? "what was left of the command was killed" : "the command has run beside its successor")
   }
 
   private func error(_ loss: AppGroupError, _ consequence: String) -> CommandError {

@@ -70,6 +70,9 @@ extension CommandDescription {
       .value(
         "term", .duration,
         help: "Let others take the lock over after this time, although the command runs."),
+      .value(
+        "grace", .duration, standard: "30",
+        help: "Keep the lock so long when COMMAND was stopped at its terminal (Ctrl-Z)."),
       .command(help: "Run while the file is locked; {} in its words is a private copy."),
     ],
     containerOption: "name"
@@ -80,14 +83,18 @@ extension CommandDescription {
     try LockedRun(
       file: arguments.requiredText("file"), words: arguments.tail ?? [],
       isShared: arguments.has("shared"), term: arguments.duration("term"),
+      grace: arguments.isGiven("grace") ? arguments.duration("grace") : nil,
       wait: LockWait(arguments), environment: environment
     ).run().end()
   }
   .refusing { arguments in
     let isOfName = arguments.text("name") != nil
     if isOfName == (arguments.text("file") != nil) { return "give either a file or --name" }
-    if isOfName, arguments.has("shared") || arguments.text("term") != nil {
-      return "--shared and --term are for files"
+    if isOfName, ["shared", "term", "grace"].contains(where: arguments.isGiven) {
+      return "--shared, --term and --grace are for files"
+    }
+    if arguments.isGiven("term"), arguments.isGiven("grace") {
+      return "--term and --grace exclude each other: one lets others in, the other keeps them out"
     }
     if !isOfName, let option = ["group", "container"].first(where: { arguments.text($0) != nil }) {
       return "--\(option) is only for --name"
@@ -154,6 +161,8 @@ struct LockedRun {
   let isShared: Bool
   /// Nil for a term as long as the command runs.
   let term: Duration?
+  /// Nil for `LeaseRequest.graceAtTerminal`.
+  var grace: Duration?
   let wait: LockWait
   let environment: CommandEnvironment
 
@@ -251,6 +260,7 @@ struct LockedRun {
     let interruption = try Interruption(quits: true, adopts: true)
     // A process that was stopped until now may have lost the lock, and there was no command to end then.
     if !isOnCopy, let loss = try access.loss() { throw loss }
+    if let grace { try reporting(cannot: "keep \(file)", access.claim?.wish(grace: grace)) }
     do {
       let inherited = isOnCopy ? nil : access.claim
       let child = try command.start(

@@ -209,7 +209,7 @@ final class DirectoryEntry: Waiting {
         watch = try presence.directory.watch { [looks] in looks.begin() }
         return try attempt()
       }
-      let next = stopped.isWaiting ? LeaseRequest.grace : Self.lookInterval
+      let next = stopped.isSoonOverdue ? LeaseRequest.grace : Self.lookInterval
       return .wait(for: latch, until: min(deadline, now + next))
     }
   }
@@ -222,14 +222,15 @@ final class DirectoryEntry: Waiting {
 
   private func take() throws -> PresenceDirectory.RoleOutcome {
     // A look at all processes is for waits that last.
-    let isPatient =
-      overtaking == .suspended && waitsFor.map { .now >= $0.since + Self.lookInterval } ?? false
+    let isPatient = waitsFor.map { .now >= $0.since + Self.lookInterval } ?? false
     do {
       return try presence.takeRole(record, until: deadline, removedMember: removedMember) {
         [stopped, overtaking, presence, isPatient] member in
-        // The holder of a command runs while the command and all that it has started is stopped.
-        let isStopped = try isPatient && presence.isWorkStopped(of: member)
-        return stopped.mayOvertake(member, overtaking, isStopped: isStopped)
+        // The holder may run while its command, with all that it has started, is stopped.
+        let isLooking = overtaking == .suspended && (member.state == .suspended || isPatient)
+        return try stopped.mayOvertake(
+          member, overtaking, isWorkStopped: isLooking && presence.isWorkStopped(of: member),
+          at: presence.path)
       }
     } catch let error as AppGroupError where error.code == .containerMissing {
       guard let (member, _, _) = waitsFor else { throw error }

@@ -279,9 +279,12 @@ final class ItemAcquisition: Waiting {
     for name: ClaimName, at site: ItemSite
   ) throws -> WaitingStep<ItemAccess> {
     obstacle = name
+    let patience = survey.patience(with: name, at: site).map {
+      "; it was stopped at its terminal, and others may take it over in \($0.tenthsOfSeconds) s"
+    }
     // Hundreds of waiters must not keep hundreds of descriptors of the same claim.
     if takePlace().mustWait() > 0 { survey.forgetClaims(at: site) }
-    return try wait(for: name.holder)
+    return try wait(for: name.holder, "has access to it" + (patience ?? ""))
   }
 
   private func wait(
