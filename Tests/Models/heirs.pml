@@ -5,7 +5,8 @@
  * which inherits the claim's descriptor and may start another one; then it declares the program as the
  * claim's owner.  The claim is locked as long as a process has the descriptor.  A taker wants the item.
  * Wrapper, program and what that starts may be stopped, continued and killed at every step; so may the
- * taker be killed, after which another one begins.
+ * taker be killed, after which another one begins.  A kill does not end its target in the same step: a
+ * process that ran may do any number of further steps until its end, also start another one.
  *
  * One statement marked `atomic` is one system call.  The programs read the item and write it back later,
  * and so does the taker.
@@ -19,13 +20,15 @@
  * -DDROP_INHERITANCE  the program does not inherit the claim
  * -DDROP_KILL         the claim is taken away from stopped heirs without killing them
  * -DDROP_WAIT         they are killed, and their end is not waited for
+ * -DDROP_LAST         the wrapper lets go when its program has ended, and not when the last heir has
  * -DKILL_DECLARED     only the declared program is killed, not what it has started
  * -DKILL_ONCE         those are killed that are seen at one look, not those that they start meanwhile
  * -DDROP_DECLARING    the wrapper stays the declared owner, so a take-over does not notice the start
  * -DDROP_LOOK         the wrapper does not look, before it starts the program, whether it has the claim
  * -DSTOPS_AT_START    the wrapper is stopped, and loses the claim, between that look and the start
  *
- * Abstracted: the site's lease (claims.pml); terms (a program that runs is taken for in time); heirs of
+ * Abstracted: daemons that are left behind on purpose, which close the descriptor; what has no descriptor
+ * (the taker finds it as a child of an heir or of the wrapper); the site's lease (claims.pml); terms (a program that runs is taken for in time); heirs of
  * other users, which cannot be killed and keep the claim; the deadline of waiting for their end.
  */
 
@@ -41,11 +44,10 @@
 
 byte alive = BIT(WRAPPER);
 byte stopped;
-byte killed;                    /* those that have got SIGKILL, and may make no step more but their end */
+byte killed;                    /* those that have got SIGKILL, and will end */
 byte open = BIT(WRAPPER);       /* who has the claim's descriptor */
 byte declared = WRAPPER;
 bool standing = true;           /* the claim has its name */
-bool isOver;                    /* the wrapper has let go: what its program has left is no heir */
 bool spawned;                   /* the program has started another one */
 #ifdef STOPS_AT_START
 #define atStart false
@@ -63,8 +65,8 @@ inline writes(n) {
 
 inline ends(n) { drop(alive, n); drop(open, n); drop(stopped, n); drop(killed, n) }
 
-/* What a process may do at its next step: nothing while it is stopped, only end once it is killed. */
-#define runs(n) (has(alive, n) && !has(stopped, n) && !has(killed, n))
+/* Whether a process may do its next step: not while it is stopped, then it can only end, if it is killed. */
+#define runs(n) (has(alive, n) && !has(stopped, n))
 
 inline starts(does) {
 #ifdef STOPS_AT_START
@@ -88,8 +90,7 @@ proctype Program(byte me) {
        :: else
        fi;
        run Program(STARTED) }
-  :: atomic { runs(me) && !isOver -> writes(me); break }
-  :: atomic { runs(me) && isOver -> break }
+  :: atomic { runs(me) -> writes(me); break }
   :: atomic { has(killed, me) -> ends(me); goto over }
   od;
   atomic { runs(me) || has(killed, me) -> ends(me) };
@@ -128,7 +129,11 @@ active proctype wrapper() {
   :: atomic { has(killed, WRAPPER) -> starts(false); goto over }
   fi;
   if                            /* it waits for the program, and lets go of the claim */
-  :: atomic { runs(WRAPPER) && !has(alive, PROGRAM) -> standing = false; isOver = true }
+#ifdef DROP_LAST
+  :: atomic { runs(WRAPPER) && !has(alive, PROGRAM) -> standing = false }
+#else
+  :: atomic { runs(WRAPPER) && !has(alive, PROGRAM) && heirs == 0 -> standing = false }
+#endif
   :: atomic { has(killed, WRAPPER) }
   fi;
 over:

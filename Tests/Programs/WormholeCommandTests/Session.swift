@@ -78,9 +78,10 @@ struct Session {
       "T=\(directory.path)", "WORMHOLE_CONTAINER=\(location)", "HOME=\(directory.path)",
       "LC_ALL=C.UTF-8",
     ]
-    // timeout(1) ends everything that a script has started, not only the shell.
+    // timeout(1) ends everything that a script has started, not only the shell. Without a terminal: a script that
+    // stops a process means no Ctrl-Z.
     let seconds = String(limit.components.seconds)
-    let words = ["timeout", "-s", "KILL", seconds] + wrapper
+    let words = ["setsid", "timeout", "-s", "KILL", seconds] + wrapper
     let ended = try run(words + ["sh", "-c", Self.functions + script], variables, output, errors)
     guard case .exited(let status) = ended, status != 128 + Signal.kill.rawValue else {
       let heard = ["heard", "said"].map { directory.path + "/" + $0 }
