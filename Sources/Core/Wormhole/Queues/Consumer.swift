@@ -128,15 +128,12 @@ extension Queue {
 
     deinit { close() }
 
-    /// Closes the consumer: unacknowledged entries go to the next one, as if given back: what this
-    /// one did with them is no attempt. A caller waiting in `next` is woken with `invalidToken`.
-    /// Further calls have no effect.
-
     /// A descriptor for the program that handles an entry: see `PresenceRegistration.inheritable`.
     package var inheritable: Int32? { state.withLock(\.tenure).inheritable }
 
-    /// Closes the consumer: unacknowledged entries go to the next one. A caller waiting in `next`
-    /// is woken with `invalidToken`. Further calls have no effect.
+    /// Closes the consumer: unacknowledged entries go to the next one, as if given back: what this
+    /// one did with them is no attempt. A caller waiting in `next` is woken with `invalidToken`.
+    /// Further calls have no effect.
     public func close() { end(asDeath: false) }
 
     /// Closes the consumer as the death of its process would, for other processes; here as `close`.

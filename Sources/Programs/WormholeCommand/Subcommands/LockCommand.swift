@@ -27,11 +27,14 @@ extension CommandDescription {
 
       With --name in place of FILE, the lock is that of a name in the container, and on etcd it excludes all \
       machines. It is the role that 'presence enter --exclusive' and 'run --alone' take, so they exclude \
-      each other. The command is killed together with this program. A stopped holder keeps a name, because \
-      its command may still run; on etcd one that was cut off for too long loses it, and ends its command:
+      each other. The command is killed together with this program. When all of its processes have been \
+      stopped for 50 milliseconds, others may take the name over; they kill all of them first. On etcd \
+      a holder that was stopped or cut off for too long loses it, and ends its command:
         \(ProgramName.called) lock --name nightly-backup -n -- sh backup.sh
 
-      The lock is held as long as the command runs, however long that is. With --term, others may take it \
+      The lock is held as long as the command runs, and what it has started, however long that is; this \
+      program waits for all of it. A daemon holds nothing: for a name that is a process with a session of \
+      its own (setsid) whose starter has ended, for a file a process that has closed descriptor 10. With --term, others may take it \
       over after that time. -n, -w, -s and -E are those of flock(1), and the two programs exclude each \
       other, if the file exists and the command works on the file itself.
 
@@ -39,13 +42,15 @@ extension CommandDescription {
       opens others for it (3<FILE, <(...)) is started as the command.
 
       The exit status is the command's; 126 and 127 when it cannot be run, 128 plus the signal's \
-      number when it was killed. SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to it.
+      number when it was killed. SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to it, and to what it \
+      has started.
 
       A command that works on the file itself holds the lock until it ends, even when this program is \
-      killed or stopped: it inherits the lock as descriptor 10, and so do the processes that it starts, \
-      which hold it until this program or the command ends, whichever is later. When this program is \
-      killed, its lock of flock(1) ends, and the processes hold the other until the last has ended. Others may take the lock over when the command has been stopped for 50 \
-      milliseconds; they kill the command first. A command that works on {} is killed together with this \
+      killed or stopped: it inherits the lock as descriptor 10, and so do the processes that it starts. \
+      When this program is killed, its lock of flock(1) ends, and the processes hold the other until the \
+      last has ended. Others may take the lock over when the command has been stopped for 50 \
+      milliseconds, or for --grace at its terminal (Ctrl-Z); they kill it first, with all that it has \
+      started. A command that works on {} is killed together with this \
       program, and nothing is published; the next access removes what is left of the copy in \
       .coordination-FILE. When this program is stopped, others may take the lock over \
       after 50 milliseconds, and this program ends the command (SIGTERM) when it is continued; when only \

@@ -11,16 +11,17 @@ extension CommandDescription {
       Other processes see this one, and learn at once when it ends or is killed. The \
       command's environment names the same container, and WORMHOLE_RESTARTS counts the restarts in a \
       row, from 0. Of the descriptors of this program it has 0, 1 and 2. The command is killed when this \
-      program is killed.
+      program is killed. What it leaves behind belongs to it, and is waited for, apart from a daemon: a \
+      process with a session of its own (setsid) whose starter has ended.
 
       A command that fails is started again after a pause that doubles each time, up to a minute. When \
       it has failed too often in a row, this program ends with its status. A run of a minute or more \
-      resets the count. SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to the command. Then \
+      resets the count. SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to the command and to what it has started. Then \
       it is not started again, and this program ends with the command's status, for example 143 after \
       SIGTERM.
 
-      With --alone, only one process at a time runs under the name, and others wait for its end; one that \
-      is stopped keeps its place, because its command may still run. WORMHOLE_FENCE in its environment is \
+      With --alone, only one process at a time runs under the name, and others wait for its end. When all \
+      processes of its command have been stopped for 50 milliseconds, they kill them and take the name over. WORMHOLE_FENCE in its environment is \
       a number that is larger with each such process: see 'presence enter'. On etcd a process that is cut off \
       loses the place when its session ends (ttl=): its command gets SIGTERM after eight \
       tenths of that time and SIGKILL after nine, before another one can begin; the exit status is 1.

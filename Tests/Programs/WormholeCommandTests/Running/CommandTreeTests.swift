@@ -25,10 +25,9 @@ struct CommandTreeTests {
     """
 
   /// ```
-  /// shell         inner           wormhole        second
-  ///               reads 0
+  /// shell         eight inner     wormhole        second
   /// is stopped                    is stopped, or not
-  ///                                               kills both, adds one
+  ///                                               kills all, adds one
   ///               would write 100
   /// ```
   /// The second used to begin as soon as the shell had ended.
@@ -38,10 +37,15 @@ struct CommandTreeTests {
   func stopped(_ also: String) throws {
     let outcome = try Session().shell(
       Self.setUp + """
-        holds wormhole lock c -- sh -c "$work"
+        echo 'echo $$ >>pids; until test -e go; do sleep 0.01; done; echo 100 >c' >inner
+        holds wormhole lock c -- sh -c '
+          for i in 1 2 3 4 5 6 7 8; do sh inner & done
+          until test $(wc -l <pids) = 8; do sleep 0.01; done; echo $$ >main; echo in >"$T/in"; wait'
         kill -STOP $(cat main) \(also); stopped $(cat main)
-        wormhole lock c --timeout 100 -- sh -c "$add"; echo $?
-        gone $(cat pid); : >go; cat c
+        wormhole lock c --timeout 100 -- sh -c '
+          for i in $(cat pids); do grep -q "State:.[^ZX]" /proc/$i/status && echo beside; done
+          '"$add"; echo $?
+        : >go; for i in $(cat pids); do gone $i; done; cat c
         kill -CONT $pid 2>"$T/null"; wait $pid; echo $?; ls -A | grep coordination
         """)
     #expect(outcome.output == "0\n1\n137\n", "\(outcome)")
@@ -144,7 +148,7 @@ struct CommandTreeTests {
     #expect(outcome.output == "5\n", "\(outcome)")
   }
 
-  /// As with flock(1) for a file, whose descriptor decides.
+  /// As with flock(1) for a file, whose descriptor decides. Debian's sh cannot name descriptor 10.
   @Test(
     "does not include a daemon: one with a session of its own; for a file, without descriptor 10")
   func daemons() throws {
@@ -152,7 +156,7 @@ struct CommandTreeTests {
       let closed = keeper.hasPrefix("lock c") ? "10>&-" : ""
       let outcome = try Session().shell(
         Self.setUp + """
-          holds wormhole \(keeper) sh -c 'setsid sh inner \(closed) & until test -e pid; do sleep 0.01; done'
+          holds wormhole \(keeper) bash -c 'setsid sh inner \(closed) & until test -e pid; do sleep 0.01; done'
           wait $pid; echo $?
           wormhole queue put q 1 >"$T/null"; wormhole \(keeper) sh -c "$add"; cat c
           : >go; gone $(cat pid); cat c

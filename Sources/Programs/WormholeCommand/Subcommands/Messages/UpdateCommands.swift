@@ -9,7 +9,8 @@ extension CommandDescription {
     discussion: """
       COMMAND reads the message on standard input and prints the new one, null to remove it. If there is \
       no message, it reads the value of --default, or null. If it fails, nothing changes, and its exit \
-      status is that of 'update'. It is killed together with 'update'.
+      status is that of 'update'. It is killed together with 'update', and gets its signals, with all that it \
+      has started; the output of all of it counts.
 
       With several names all changes become visible in one step. COMMAND reads one object, with a member \
       for each message that exists, and prints the object of the new ones; a message that is missing \

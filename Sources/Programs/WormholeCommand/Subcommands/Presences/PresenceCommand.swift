@@ -85,14 +85,13 @@ extension CommandDescription {
     name: "enter",
     abstract: "Be present under a name while a command runs.",
     discussion: """
-      Others see this process from before COMMAND begins until it has ended. If this process is killed, \
-      COMMAND is killed with it. The exit status is COMMAND's. Its environment has WORMHOLE_IDENTIFIER, \
+      Others see this process from before COMMAND begins until it has ended, with all that it has started, \
+      apart from a daemon (see 'lock'). If this process is killed, COMMAND is killed with it. The exit status is COMMAND's. Its environment has WORMHOLE_IDENTIFIER, \
       the name.
 
       With --exclusive only one such process at a time is present; another one waits until it leaves or \
-      dies. A process that is stopped may lose its role after 50 ms; when it goes on, its COMMAND gets \
-      SIGTERM, and SIGKILL a second later, and the exit status is 1. To keep others from something \
-      that a stopped process may go on to do, use '\(ProgramName.called) lock'.
+      dies. When all processes of COMMAND have been stopped for 50 ms, another one may kill them and take \
+      the role over; then the exit status is 1, or 128 plus the signal's number.
 
       COMMAND then has WORMHOLE_FENCE in its environment, a number that is larger with each process that \
       enters: with --while, 'send' and 'queue put' do nothing once another process has entered, and other \

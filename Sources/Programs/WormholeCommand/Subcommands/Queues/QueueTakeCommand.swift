@@ -12,7 +12,8 @@ extension CommandDescription {
       Without a COMMAND the entry is acknowledged when its line is written. A COMMAND gets it on \
       standard input. If it ends with status 0, the entry is acknowledged. After any other status the \
       entry is delivered to the next process that takes, and this process ends with that status. The \
-      same happens to an entry whose process is killed; COMMAND is killed with it.
+      same happens to an entry whose process is killed; COMMAND is killed with it. COMMAND has ended when \
+      all that it has started has ended, apart from a daemon (see 'lock').
 
       With --retries such a failure does not end taking: the entry is delivered again after a pause that \
       doubles each time, up to an hour. After the first attempt and so many retries the entry has failed, \
@@ -39,7 +40,7 @@ extension CommandDescription {
       "redelivery": ..., "sender": ..., "sent": ..., "value": ...}.
 
       A process that was stopped, for example with Ctrl-Z, loses the entry that it was handling to \
-      another one. When it is continued, it says so on standard error, joins again, and goes on taking; \
+      another one, which kills COMMAND first; while a process of COMMAND runs, it keeps the entry. When it is continued, it says so on standard error, joins again, and goes on taking; \
       an entry that was lost does not count. The same happens after the container was removed, as soon \
       as it is there again.
 
