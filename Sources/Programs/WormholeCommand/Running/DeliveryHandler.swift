@@ -159,9 +159,11 @@ struct DeliveryHandler {
     if termination.isExit(arguments.count("fail-status")), status != .deadline {
       return try refuse(delivery, sentence, because: failure, status)
     }
+    // A process that has taken the delivery over has killed the command first: then this fails.
     if let attempts = arguments.attempts {
       return try retry(delivery, sentence, because: failure, atMost: attempts) ? nil : status
     }
+    // If another process has taken it over, and killed the command first, this fails.
     try delivery.retry(after: .zero, because: failure)
     throw CommandError(
       cannot: "handle \(delivery.title)",

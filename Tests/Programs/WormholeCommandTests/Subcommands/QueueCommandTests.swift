@@ -158,10 +158,10 @@ import WormholeTestSupport
       wormhole queue put jobs 1 >"$T/null"
       mkfifo "$T/in" "$T/out"
       wormhole queue take jobs --follow -- sh -c 'read -r n; echo $n >>"$T/heard"
-        test $n != 1 || { echo >"$T/in"; cat "$T/out"; }' 2>"$T/said" & first=$!
-      read -r x <"$T/in"; kill -STOP $first; stopped $first
+        test $n != 1 || { echo $$ >main; echo >"$T/in"; exec cat "$T/out"; }' 2>"$T/said" & first=$!
+      read -r x <"$T/in"; kill -STOP $first $(cat main); stopped $(cat main)
       wormhole queue take jobs --envelope 2>/dev/null | grep -o '"redelivery":[a-z]*'
-      : >"$T/out"; kill -CONT $first; says "$T/said" 'was lost to'
+      : <>"$T/out"; kill -CONT $first $(cat main) 2>"$T/null"; says "$T/said" 'was lost to'
       wormhole queue put jobs 2 >"$T/null"; hears 2
       kill -TERM $first; wait $first; echo $?; cat "$T/heard"
       """)

@@ -20,15 +20,6 @@ import WormholeTestSupport
       outcome.output == "1\n5\n3\n3.5\n20\n20\n65\n\"hello\"\n65\n64\n", "\(outcome)")
   }
 
-  @Test("update does not wait for what its command leaves in the background")
-  func background() throws {
-    let outcome = try Session().shell(
-      """
-      mkfifo hold; wormhole update m -- sh -c 'echo 9; cat hold &'; wormhole read m; echo >hold
-      """, within: .seconds(60))
-    #expect(outcome.output == "9\n", "\(outcome)")
-  }
-
   @Test("A version is compared and set: of two that have seen the same, one writes", .bothEngines)
   func versions() throws {
     let outcome = try Session().shell(

@@ -113,6 +113,9 @@ extension PresenceDirectory {
       if let own, !own.isStopped { return .running }
       // What it has started to work under its role has the lock, too, and it may be stopped, or have ended.
       let heirs = try inheritors(of: file)
+      // What it has left behind when it was killed is ended by the one that takes its place: the kernel has begun
+      // with the first process.
+      if !heirs.isEmpty, record.identity.hasEnded { return .suspended }
       if heirs.contains(where: { !$0.isStopped }) { return .running }
       guard own == nil, heirs.isEmpty else { return .suspended }
       return status == nil ? .unknown : .gone
