@@ -36,7 +36,7 @@ public final class PeerSession: Sendable {
   let calls: CallEndpoint
   let incoming = IncomingRequests()
   let reachabilities = ReachabilityWatches()
-  let callbacks = Blocking.queue()
+  let callbacks = DispatchQueue(label: "wormhole.peer")
   let state = Mutex(State())
 
   /// Makes a session; nothing is read or written before it is used.

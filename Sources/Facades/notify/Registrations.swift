@@ -45,7 +45,8 @@ enum Registrations {
   ///   - handler: Receives the token; nil for checks only.
   static func add(
     _ name: String, pipe: TokenPipe? = nil, token: inout Int32,
-    on queue: DispatchQueue = Blocking.queue(), handler: (@Sendable (Int32) -> Void)? = nil
+    on queue: DispatchQueue = DispatchQueue(label: "wormhole.notify"),
+    handler: (@Sendable (Int32) -> Void)? = nil
   ) throws {
     let notification = try center().container.notification(name)
     // Under the lock, so that a handler that cancels its own token finds it.

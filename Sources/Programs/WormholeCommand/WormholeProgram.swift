@@ -43,7 +43,7 @@ struct WormholeProgram {
       let deadline = parsed.callTime(of: command).map { ContinuousClock.now + $0 }
       do {
         try run(parsed.limited(until: deadline), environment)
-      } catch let error as Errno {
+      } catch let error where error is Errno || error is ThreadShortage {
         throw CommandError(
           cannot: "finish \(parsed.commandPath.joined(separator: " "))", because: error)
       }

@@ -131,6 +131,14 @@ package func reporting<Result: ~Copyable>(
   }
 }
 
+extension ThreadShortage: EngineError {
+  package func reported(_ action: String, path: String) -> AppGroupError {
+    AppGroupError(
+      .inputOutput, action, path: path, reason: reason, remedy: remedy,
+      errorNumber: error.rawValue)
+  }
+}
+
 extension String {
   // "No such file or directory" reads better without its capital in the middle of a sentence.
   fileprivate var lowercasedFirst: String { prefix(1).lowercased() + dropFirst() }

@@ -142,7 +142,7 @@ public enum Diagnostics {
   private static let state = Mutex(State())
   /// Whether there is a handler.
   private static let wanted = Atomic(false)
-  private static let queue = DispatchQueue(label: "wormhole.diagnostics")
+  private static let queue = Blocking.queue()
 
   /// Receives every event from now on; nil means no handler.
   ///

@@ -77,7 +77,9 @@ public struct DarwinNotification: Sendable {
   public func posts() throws -> AsyncStream<Void> {
     let (stream, continuation) = AsyncStream.makeStream(
       of: Void.self, bufferingPolicy: .bufferingNewest(1))
-    let registration = try observe(on: Blocking.queue()) { _ in continuation.yield() }
+    let registration = try observe(on: DispatchQueue(label: "wormhole.posts")) { _ in
+      continuation.yield()
+    }
     continuation.onTermination = { _ in registration.cancel() }
     return stream
   }

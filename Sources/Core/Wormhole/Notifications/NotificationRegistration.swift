@@ -60,7 +60,10 @@ public final class NotificationRegistration: Sendable, Cancelling {
         return (nil, call)
       }
     }
-    let watch = try reporting("listen", path: bell.path) { try bell.listen { delivery.signal() } }
+    let watch = try reporting("listen", path: bell.path) {
+      try ThreadShortage.ruleOut()
+      return try bell.listen { delivery.signal() }
+    }
     condition.withLock { $0.listening = Listening(watch: watch, delivery: delivery) }
     let known = try reporting("listen", path: bell.path) { try watch.sound(ofNow: false) }
     delivery.open(known: startsWithPast ? [] : known, signalled: startsWithPast)

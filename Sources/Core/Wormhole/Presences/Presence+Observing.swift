@@ -40,13 +40,20 @@ extension Presence {
         return (last, nil)
       }
     }
-    let watch = try sight.begin { [weak delivery] in delivery?.signal() }
+    let watch = try watch(sight) { [weak delivery] in delivery?.signal() }
     let known = startsWithCurrent ? nil : try current(sight)
     delivery.open(known: known, signalled: known == nil)
     // The event of a process that ended between the watch and the look may have come already.
     sight.lookAgain()
     let observation = ObservationToken(watch: watch, delivery: delivery)
     return ObservationToken(watch: observation, delivery: sight)
+  }
+
+  private func watch(
+    _ sight: any PresenceSight, _ signal: @escaping @Sendable () -> Void
+  ) throws -> (any Watching)? {
+    try reporting("observe who is present", path: path) { try ThreadShortage.ruleOut() }
+    return try sight.begin(signal)
   }
 
   /// Returns the present members, for an observer that hears only of later changes.
@@ -65,7 +72,7 @@ extension Presence {
   public func changes(startsWithCurrent: Bool = true) throws -> PresenceChanges {
     let latch = WakeLatch()
     let sight = store.sight()
-    let watch = try sight.begin { latch.raise() }
+    let watch = try watch(sight) { latch.raise() }
     let known = startsWithCurrent ? nil : try current(sight)
     // The event of a process that ended between the watch and this look may have come already.
     sight.lookAgain()

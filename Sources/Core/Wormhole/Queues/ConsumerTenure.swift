@@ -1,3 +1,4 @@
+import Dispatch
 import Synchronization
 import WormholePropertyLists
 import WormholeSystem
@@ -82,7 +83,9 @@ final class ConsumerTenure: Sendable {
     var begun: [any Cancelling] = []
     if terms.isWorker {
       begun.append(
-        try queue.limited(until: deadline).role.observe(on: Blocking.queue()) { _ in
+        try queue.limited(until: deadline).role.observe(
+          on: DispatchQueue(label: "wormhole.consumer")
+        ) { _ in
           wake.raise(forChange: true)
         })
     }

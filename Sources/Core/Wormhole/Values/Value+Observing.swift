@@ -95,6 +95,7 @@ final class FollowedValue: Watching {
   ) throws {
     state.withLock { $0.signal = signal }
     let new = try reporting("observe the value", path: store.path) {
+      try ThreadShortage.ruleOut()
       guard let monitor else { return try store.follow(signal) }
       guard let led = try store.follow(leading: monitor, signal) else { throw Errno.unsupported }
       return led

@@ -156,16 +156,13 @@ final class EtcdMailbox: Mailbox, KeyFollowing {
   func lookAgain() { follower.check() }
 
   func catchUp() {
-    let end = DispatchSemaphore(value: 0)
-    queue.async { [weak self] in
-      defer { end.signal() }
+    queue.sync {
       do throws(EtcdError) {
-        _ = try self?.look(until: .now + Self.lookWait)
+        _ = try look(until: .now + Self.lookWait)
       } catch {
-        self?.lookAgain()
+        lookAgain()
       }
     }
-    end.wait()
   }
 
   func look(until deadline: ContinuousClock.Instant) throws(EtcdError) -> EtcdMoment {

@@ -31,10 +31,10 @@ struct RequestsUnderWay<Answer: Sendable> {
   private static var most: Int { 4 }
   private var limit = 1
   private var requests: [Request] = []
-  private let thread: @Sendable () -> DispatchQueue
+  private let thread: @Sendable () -> BlockingQueue
 
   /// - Parameter thread: Returns the queue of the next request.
-  init(on thread: @escaping @Sendable () -> DispatchQueue = Blocking.queue) {
+  init(on thread: @escaping @Sendable () -> BlockingQueue = Blocking.queue) {
     self.thread = thread
   }
 

@@ -43,7 +43,7 @@ final class EtcdFollowers: Sendable {
     if isFirst { checkLater(Blocking.queue(), shared) }
   }
 
-  private func checkLater(_ queue: DispatchQueue, _ shared: EtcdContainer.Shared) {
+  private func checkLater(_ queue: BlockingQueue, _ shared: EtcdContainer.Shared) {
     let pause = Self.interval * Double.random(in: Self.jitter)
     queue.after(pause) { [weak self, weak shared] in
       guard let self, let shared else { return }

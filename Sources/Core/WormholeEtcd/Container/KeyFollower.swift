@@ -52,7 +52,7 @@ final class KeyFollower: Sendable {
 
   private let container: EtcdContainer
   let range: KeyRange
-  private let queue: DispatchQueue
+  private let queue: BlockingQueue
   private let state = Mutex(State())
 
   private static let firstPause: Duration = .milliseconds(100)
@@ -60,7 +60,7 @@ final class KeyFollower: Sendable {
 
   /// - Parameter queue: The queue of its looks, one after another.
   init(
-    _ container: EtcdContainer, _ range: KeyRange, on queue: DispatchQueue = Blocking.queue()
+    _ container: EtcdContainer, _ range: KeyRange, on queue: BlockingQueue = Blocking.queue()
   ) {
     self.container = container
     self.range = range

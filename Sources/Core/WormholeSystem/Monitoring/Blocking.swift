@@ -1,29 +1,22 @@
-package import Dispatch
+import Synchronization
 
 /// The threads for a task's calls that may block. The cooperative pool has as many threads as the
 /// machine has cores, and two blocked calls there stop every task of the process.
 ///
-/// Each call has its own serial queue, because libdispatch gives such a queue a thread as soon as
-/// it has work (up to 255 of them), but runs a concurrent queue's calls on as many threads as there
-/// are cores, and one more per second while they block.
+/// They are not the dispatch library's: where no thread can be had, that library sleeps on the thread that
+/// calls it until there is one, and it ends the process when its first thread gets no descriptor.
 package enum Blocking {
-  package static func queue() -> DispatchQueue { DispatchQueue(label: "wormhole.blocking") }
+  private static let threads = BlockingThreads()
 
-  /// Starts the dispatch library's first thread in two seconds, once in a process. The library opens
-  /// descriptors for it, and ends the process when it gets none. So the thread is started before the end of a
-  /// wait that may be long, but not for a command that has ended by then.
-  package static func beginSoon() { _ = begins }
+  package static func queue() -> BlockingQueue { BlockingQueue() }
 
-  private static let begins: Void = Timers.after(.seconds(2)) { DispatchQueue.global().async {} }
-
-  /// Runs a closure on a thread of its own. It waits for no other call of the process: libdispatch has no
-  /// thread left while 255 calls block. And it needs no descriptor, as the library's first thread does.
+  /// Runs a closure on a thread of its own. It waits for no other call of the process, as one does while
+  /// 255 calls block. Without a thread now, it runs as soon as there is one.
   package static func urgently(_ body: @escaping @Sendable () -> Void) {
     do throws(Errno) {
       try startThread(name: "wormhole.urgent", body)
     } catch {
-      // No thread can be had now; the library waits until there is one.
-      queue().async(execute: body)
+      retry(body)
     }
   }
 
@@ -33,13 +26,113 @@ package enum Blocking {
   }
 
   /// Runs a call on a thread that may block.
+  ///
+  /// - Throws: What the call throws, or `ThreadShortage` if there is no thread for it.
   package static func run<Result: Sendable>(
     _ body: @escaping @Sendable () throws -> Result
   ) async throws -> Result {
     try await withCheckedThrowingContinuation { continuation in
-      queue().async {
-        continuation.resume(with: Swift.Result { try body() })
+      do throws(ThreadShortage) {
+        try start { continuation.resume(with: Swift.Result { try body() }) }
+      } catch {
+        continuation.resume(throwing: error)
       }
     }
+  }
+
+  /// Runs a closure on a thread that may block, at once unless 255 calls block.
+  static func start(_ body: @escaping @Sendable () -> Void) throws(ThreadShortage) {
+    try threads.start(body)
+  }
+}
+
+/// Threads that take one call after another. One that has had none for some seconds ends.
+private final class BlockingThreads: Sendable {
+  typealias Body = @Sendable () -> Void
+
+  /// A thread, or one that is being started.
+  private final class Worker: Sendable {
+    let next: Mutex<Body?>
+    let semaphore = ThreadSemaphore()
+
+    init(_ body: @escaping Body) { next = Mutex(body) }
+  }
+
+  private struct State {
+    /// The threads without a call, the one with the latest call last.
+    var idle: [Worker] = []
+    var count = 0
+    var waiting: ArraySlice<Body> = []
+  }
+
+  private static let most = 255
+  private static let patience: Duration = .seconds(5)
+
+  private let state = Mutex(State())
+
+  func start(_ body: @escaping Body) throws(ThreadShortage) {
+    let mustStart = state.withLock { state in
+      if let worker = state.idle.popLast() {
+        worker.next.withLock { $0 = body }
+        worker.semaphore.signal()
+        return false
+      }
+      guard state.count < Self.most else {
+        state.waiting.append(body)
+        return false
+      }
+      state.count += 1
+      return true
+    }
+    guard mustStart else { return }
+    let worker = Worker(body)
+    do throws(Errno) {
+      try startThread(name: "wormhole.calls") { [self] in run(worker) }
+    } catch {
+      guard !wait(withoutThreadFor: body) else { return }
+      throw ThreadShortage(error: error)
+    }
+  }
+
+  /// Lets a call wait for the threads that there are.
+  ///
+  /// - Returns: False if there is none.
+  private func wait(withoutThreadFor body: @escaping Body) -> Bool {
+    let (isWaiting, stranded) = state.withLock { state -> (Bool, ArraySlice<Body>) in
+      state.count -= 1
+      guard state.count == 0 else {
+        state.waiting.append(body)
+        return (true, [])
+      }
+      // Those that waited for threads that could not be started either.
+      return (false, exchange(&state.waiting, with: []))
+    }
+    stranded.forEach(Blocking.retry)
+    return isWaiting
+  }
+
+  private func run(_ worker: Worker) {
+    while let body = worker.next.withLock({ $0.take() }) ?? next(for: worker) { body() }
+  }
+
+  private func next(for worker: Worker) -> Body? {
+    let waiting = state.withLock { state -> Body? in
+      if let waiting = state.waiting.popFirst() { return waiting }
+      state.idle.append(worker)
+      return nil
+    }
+    if let waiting { return waiting }
+    if !worker.semaphore.wait(until: .now + Self.patience) {
+      let hasEnded = state.withLock { state in
+        guard let place = state.idle.firstIndex(where: { $0 === worker }) else { return false }
+        state.idle.remove(at: place)
+        state.count -= 1
+        return true
+      }
+      if hasEnded { return nil }
+      // It got a call at that moment.
+      _ = worker.semaphore.wait(until: nil)
+    }
+    return worker.next.withLock { $0.take() }
   }
 }

@@ -1,4 +1,3 @@
-package import Dispatch
 import Synchronization
 
 /// How changes are noticed.
@@ -152,7 +151,7 @@ package final class ChangeMonitor: Sendable {
   /// Calls a closure after a pause, when waiting processes may create the removed directories of a
   /// container again.
   package func whenSettled(
-    _ container: String, on queue: DispatchQueue, _ body: @escaping @Sendable () -> Void
+    _ container: String, on queue: BlockingQueue, _ body: @escaping @Sendable () -> Void
   ) {
     queue.after(Self.pollInterval) { [self] in
       if isSettled(container) { body() } else { whenSettled(container, on: queue, body) }
@@ -182,15 +181,17 @@ package final class ChangeMonitor: Sendable {
         while true { handle(ready: wait(until: nil), now: .now) }
       }
     } catch {
-      // No thread is available now, and without one no observer would ever be signalled: try until
-      // there is one.
+      // Without one no observer would ever be signalled: try until there is one.
       Timers.after(Self.pollInterval) { [self] in start() }
     }
   }
 
   private func wait(until limit: ContinuousClock.Instant?) -> [Bool] {
     let (descriptors, next) = state.withLock { $0.whatToWaitFor(now: .now) }
-    let deadline = [next, limit].compactMap(\.self).min()
+    let isStalled = Timers.areStalled
+    defer { if isStalled { Timers.callStalled() } }
+    let stalled = isStalled ? ContinuousClock.now + Timers.stalledWait : nil
+    let deadline = [next, limit, stalled].compactMap(\.self).min()
     do throws(Errno) {
       return try waitReadable(descriptors, until: deadline)
     } catch {

@@ -56,8 +56,6 @@ package final class Timers: Sendable {
 
   /// A century is long enough, and does not overflow.
   private static let longest = Duration.seconds(3_155_760_000)
-  /// The pause between two attempts to start the thread.
-  private static let retry = Duration.milliseconds(200)
 
   func call(at moment: ContinuousClock.Instant, _ body: @escaping @Sendable () -> Void) {
     let (isNext, mustStart) = state.withLock { state in
@@ -72,13 +70,28 @@ package final class Timers: Sendable {
       try startThread(name: "wormhole.timers") { [self] in
         while true { latch.block(until: callDue()) }
       }
+      Self.isStalled.store(false, ordering: .releasing)
     } catch {
-      // There is no thread now. The dispatch library waits until there is one.
-      DispatchQueue.global().async { [self] in
-        pauseThread(Self.retry)
-        start()
-      }
+      // The next timer, and each thread that waits, tries again.
+      state.withLock { $0.hasThread = false }
+      Self.isStalled.store(true, ordering: .releasing)
     }
+  }
+
+  // MARK: Without a thread
+
+  /// Whether the thread could not be started. Then each thread that waits calls the timers, so a wait must
+  /// not last longer than `stalledWait`.
+  static var areStalled: Bool { isStalled.load(ordering: .acquiring) }
+  private static let isStalled = Atomic(false)
+  static let stalledWait: Duration = .milliseconds(200)
+
+  /// Calls the timers that are due, after a wait without their thread, and tries to start it.
+  static func callStalled() {
+    let mustStart = shared.state.withLock { state in !exchange(&state.hasThread, with: true) }
+    guard mustStart else { return }
+    shared.start()
+    if areStalled { _ = shared.callDue() }
   }
 
   /// - Returns: The moment of the next timer; nil if there is none.

@@ -1,4 +1,3 @@
-import Dispatch
 import Synchronization
 
 /// A wait for other processes, in steps. A step never sleeps: it returns the condition to wait for,
@@ -129,7 +128,6 @@ private final class SuspendedWait<Outcome: Sendable>: Sendable {
   /// time has the work.
   private let work: Mutex<(any Waiting<Outcome>)?>
   private let cancellation = Mutex(Cancellation())
-  private let queue = Blocking.queue()
 
   init(_ make: @Sendable () -> sending any Waiting<Outcome>) {
     work = Mutex(make())
@@ -138,7 +136,11 @@ private final class SuspendedWait<Outcome: Sendable>: Sendable {
   func begin(
     after latch: WakeLatch?, until deadline: ContinuousClock.Instant?, _ task: Continuation
   ) {
-    if let latch { wait(for: latch, until: deadline, task) } else { goOn(task) }
+    if let latch, !Timers.areStalled {
+      wait(for: latch, until: deadline, task)
+    } else {
+      goOn(task)
+    }
   }
 
   /// Ends the current wait or the next one.
@@ -151,20 +153,35 @@ private final class SuspendedWait<Outcome: Sendable>: Sendable {
   }
 
   private func goOn(_ task: Continuation) {
-    queue.async { [self] in
-      do {
-        guard !cancellation.withLock(\.isCancelled) else { throw CancellationError() }
-        switch try step() {
-        case .done(let outcome): task.resume(returning: outcome)
-        case .wait(let latch, let deadline): wait(for: latch, until: deadline, task)
-        case .spin, .turn: goOn(task)
-        }
-      } catch {
-        // Here, because its release may call the file system.
-        work.withLock { $0 = nil }
-        task.resume(throwing: error)
-      }
+    do throws(ThreadShortage) {
+      try Blocking.start { [self] in takeSteps(task) }
+    } catch {
+      end(task, error)
     }
+  }
+
+  private func takeSteps(_ task: Continuation) {
+    do {
+      guard !cancellation.withLock(\.isCancelled) else { throw CancellationError() }
+      let next = try step()
+      switch next {
+      case .done(let outcome): task.resume(returning: outcome)
+      // There is nobody who would call a closure when the latch is raised.
+      case .wait where Timers.areStalled:
+        _ = next.block()
+        goOn(task)
+      case .wait(let latch, let deadline): wait(for: latch, until: deadline, task)
+      case .spin, .turn: goOn(task)
+      }
+    } catch {
+      end(task, error)
+    }
+  }
+
+  private func end(_ task: Continuation, _ error: any Error) {
+    // Here, because its release may call the file system.
+    work.withLock { $0 = nil }
+    task.resume(throwing: error)
   }
 
   private func wait(

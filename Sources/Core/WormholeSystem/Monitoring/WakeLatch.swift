@@ -69,7 +69,8 @@ package final class WakeLatch: Sendable {
     }
   }
 
-  /// Blocks the calling thread until the latch is raised or the deadline has passed.
+  /// Blocks the calling thread until the latch is raised or the deadline has passed, or for a short time
+  /// where no thread can be had that would raise it.
   package func block(until deadline: ContinuousClock.Instant?) {
     let semaphore = state.withLock { state -> ThreadSemaphore? in
       if exchange(&state.isRaised, with: false) { return nil }
@@ -79,7 +80,12 @@ package final class WakeLatch: Sendable {
       return semaphore
     }
     guard let semaphore else { return }
-    guard !semaphore.wait(until: deadline) else { return }
+    // Then nobody may raise it: the caller looks again after a while.
+    let isStalled = Timers.areStalled
+    defer { if isStalled { Timers.callStalled() } }
+    let limit =
+      isStalled ? [deadline, .now + Timers.stalledWait].compactMap(\.self).min() : deadline
+    guard !semaphore.wait(until: limit) else { return }
     let wasRaised = state.withLock { state in
       guard state.blocked > 0 else { return true }
       state.blocked -= 1

@@ -27,7 +27,7 @@ final class RegisteredPresenter: Sendable {
     site: PresenterSite, path: ItemPath, presence: PresenceRegistration
   )
   private let registration = Mutex<Registration?>(nil)
-  private let queue = DispatchQueue(label: "wormhole.presenter")
+  private let queue = Blocking.queue()
 
   init(_ presenter: any FilePresenter) {
     let callbacks = PresenterQueue(presenter)
@@ -49,6 +49,7 @@ final class RegisteredPresenter: Sendable {
   ///   item's place cannot be looked at.
   func presentItem() throws {
     let url = presenter.presentedItemURL
+    try reporting("register the presenter", path: url?.path ?? "") { try ThreadShortage.ruleOut() }
     do {
       let path = try url.map { try ItemPath.canonical($0.path, followingLink: true) }
       if path != watcher.path { watcher.present(path) }

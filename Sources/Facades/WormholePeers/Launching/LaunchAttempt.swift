@@ -49,7 +49,9 @@ final class LaunchAttempt: Waiting {
   /// Raises the latch, too, when a process is active under the name; nil if that is not waited for.
   func watchPresence() throws -> ObservationToken? {
     guard isForActivity else { return nil }
-    return try presence.observe(on: Blocking.queue()) { [latch] _ in latch.raise() }
+    return try presence.observe(on: DispatchQueue(label: "wormhole.launcher")) { [latch] _ in
+      latch.raise()
+    }
   }
 
   func step() throws -> WaitingStep<Void> {
@@ -265,7 +267,7 @@ private func follow(
 ) {
   let followed = FollowedChild(child)
   let source = DispatchSource.makeReadSource(
-    fileDescriptor: followed.process.descriptor, queue: Blocking.queue())
+    fileDescriptor: followed.process.descriptor, queue: DispatchQueue(label: "wormhole.launcher"))
   source.setEventHandler {
     do {
       guard let end = try followed.process.wait(until: .now) else { return }

@@ -175,7 +175,7 @@ extension PeerLaunch {
         }
       }
       let observation = try container.own.value(PeerNames.wish(peer))
-        .observe(on: Blocking.queue()) { snapshot in
+        .observe(on: DispatchQueue(label: "wormhole.launcher")) { snapshot in
           // Another program may have written the value; then no process waits for an answer.
           guard let wish = try? LaunchWish(snapshot.propertyList(limits: PeerLaunch.limits)),
             wish.failure == nil
@@ -261,8 +261,8 @@ struct LaunchWish: Sendable {
     let presence = container.own.presence(PeerNames.presence(peer))
     // Watch first, then write.
     let observations = [
-      try presence.observe(on: Blocking.queue()) { _ in latch.raise() },
-      try value.observe(on: Blocking.queue()) { _ in latch.raise() },
+      try presence.observe(on: DispatchQueue(label: "wormhole.launcher")) { _ in latch.raise() },
+      try value.observe(on: DispatchQueue(label: "wormhole.launcher")) { _ in latch.raise() },
     ]
     defer { for observation in observations { observation.cancel() } }
     try value.replace(with: propertyList, until: deadline)

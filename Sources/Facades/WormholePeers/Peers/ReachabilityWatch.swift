@@ -185,7 +185,7 @@ final class PeerCrowd: Sendable {
   private let container: SharedContainer
   private let reachabilities: ReachabilityWatches
   private let state = Mutex(State())
-  private let queue = Blocking.queue()
+  private let queue = DispatchQueue(label: "wormhole.peers")
 
   private init(in container: SharedContainer, of reachabilities: ReachabilityWatches) {
     self.container = container
@@ -205,6 +205,7 @@ final class PeerCrowd: Sendable {
   }
 
   private func begin(_ report: @escaping @Sendable ([Peer]) -> Void) throws {
+    try reporting("observe the peers", path: container.location) { try ThreadShortage.ruleOut() }
     let delivery = ChangeDelivery<[Peer]?>(initial: nil, on: queue) { [weak self] last in
       guard let now = self?.look(), now != last else { return (last, nil) }
       return (now, { report(now) })

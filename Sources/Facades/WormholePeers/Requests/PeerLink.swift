@@ -34,7 +34,7 @@ final class PeerLink: Sendable {
   /// One look after the other, so that the later look has the newer result.
   private let looking = Mutex(())
   private let posting = Blocking.queue()
-  private let watching = Blocking.queue()
+  private let watching = DispatchQueue(label: "wormhole.link")
 
   /// How long to wait for a mailbox that was removed while its owner lives: the owner makes it again.
   private static let pause: Duration = .milliseconds(20)

@@ -119,6 +119,8 @@ enum FreeDescriptors {
 
   // The first timer makes the library open everything that it keeps open.
   private static func prepareTimers() {
+    // Without a thread, the call that needs one reports it.
+    guard (try? ThreadShortage.ruleOut()) != nil else { return }
     let hasFired = DispatchSemaphore(value: 0)
     DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(1)) { hasFired.signal() }
     hasFired.wait()

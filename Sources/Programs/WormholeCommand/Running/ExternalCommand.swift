@@ -103,7 +103,8 @@ struct ExternalCommand: Sendable {
       case .accessDenied, .notPermitted, .notAProgram: .commandNotExecutable
       default: .inputOutput
       }
-    return CommandError(cannot: "run \(words[0])", because: error, status: status)
+    let advice = error == .wouldBlock ? "; \(ThreadShortage(error: error).remedy)" : ""
+    return CommandError(cannot: "run \(words[0])", because: "\(error)\(advice)", status: status)
   }
 
   /// The failure as a sentence; nil if the program ended with status 0.

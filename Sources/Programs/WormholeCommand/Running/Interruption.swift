@@ -54,7 +54,7 @@ final class Interruption {
   /// end first; the call's result is then dropped.
   func wait<Result: Sendable>(for call: @escaping @Sendable () throws -> Result) throws -> Result? {
     try wait { outcome in
-      try startThread(name: "wormhole.call") { outcome.put(Swift.Result { try call() }) }
+      try start("wormhole.call") { outcome.put(Swift.Result { try call() }) }
       return nil
     }
   }
@@ -67,7 +67,7 @@ final class Interruption {
     until deadline: ContinuousClock.Instant, forOutput call: @escaping @Sendable () throws -> Void
   ) throws -> Void? {
     try wait(until: deadline, endsWithReader: false) { outcome in
-      try startThread(name: "wormhole.print") { outcome.put(Swift.Result { try call() }) }
+      try start("wormhole.print") { outcome.put(Swift.Result { try call() }) }
       return nil
     }
   }
@@ -77,10 +77,29 @@ final class Interruption {
     for call: @escaping @Sendable () async throws -> Result
   ) throws -> Result? {
     try wait { outcome in
+      try ThreadShortage.ruleOut()
       let task = Task {
         do { outcome.put(.success(try await call())) } catch { outcome.put(.failure(error)) }
       }
       return { task.cancel() }
+    }
+  }
+
+  private func start(
+    _ name: String, _ body: @escaping @Sendable () -> Void
+  ) throws(ThreadShortage) {
+    do throws(Errno) { try startThread(name: name, body) } catch {
+      throw ThreadShortage(error: error)
+    }
+  }
+
+  /// - Returns: False if a signal to end has come first.
+  func pause(_ time: Duration) throws -> Bool {
+    do {
+      let _: Void? = try wait(until: .now + time) { _ in nil }
+      return false
+    } catch let status as ExitStatus where status == .deadline {
+      return true
     }
   }
 

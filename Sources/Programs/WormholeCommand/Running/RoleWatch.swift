@@ -43,7 +43,7 @@ final class RoleWatch {
   /// its session lasts.
   func checkAfterStop() {
     guard registration.deadline != nil else { return }
-    DispatchQueue(label: "wormhole.call").async { [registration, news] in
+    Blocking.queue().async { [registration, news] in
       do {
         try registration.confirm()
       } catch let error as AppGroupError where error.code == .leaseLost {

@@ -103,9 +103,7 @@ private func supervise(
     environment.report(
       "\(failure ?? "\(command.name) ended"); it is started again in \(pause.shortText) "
         + "(\(policy.restarts) of \(policy.retries))")
-    guard try interruption.wait(for: { try await Task.sleep(for: pause) }) != nil else {
-      return ExitStatus(termination)
-    }
+    guard try interruption.pause(pause) else { return ExitStatus(termination) }
   }
 }
 

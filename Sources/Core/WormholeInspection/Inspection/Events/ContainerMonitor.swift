@@ -9,7 +9,7 @@ package import WormholeSystem
 /// a burst the last state is reported. On etcd one watch of all keys reports every change.
 package final class ContainerMonitor: Sendable {
   private let sight: any ContainerSight
-  private let queue = DispatchQueue(label: "wormhole.events")
+  private let queue = Blocking.queue()
 
   /// Begins to watch; changes after this call are reported.
   ///
@@ -32,6 +32,7 @@ package final class ContainerMonitor: Sendable {
       queue.async { [weak sight] in sight?.look() }
     }
     try reporting("watch the container", path: container.location) {
+      try ThreadShortage.ruleOut()
       try queue.sync { try sight.begin(isNew: isNew, look) }
     }
   }

@@ -63,7 +63,7 @@ final class PresenterSite: Sendable {
   init(_ container: SharedContainer) {
     self.container = container
     presenters = container.own.presence("file-presenters")
-    let queue = DispatchQueue(label: "wormhole.presenters")
+    let queue = Blocking.queue()
     calls = CallEndpoint(in: container) { notice in
       queue.async { Self.take(notice) }
     } handler: { call in
@@ -174,7 +174,7 @@ final class PresenterSite: Sendable {
 
   private static let maximumDemands = 1_000
 
-  private static func answer(_ call: IncomingCall, on queue: DispatchQueue) {
+  private static func answer(_ call: IncomingCall, on queue: BlockingQueue) {
     // A process that was stopped meanwhile must not do anything outdated.
     call.catchUp()
     guard !call.isOver, let id = call.value["presenter"]?.stringValue,

@@ -21,7 +21,7 @@ final class ItemWatcher: Sendable {
 
   private let moved = Mutex<@Sendable () -> Void>({})
   private let report: @Sendable ([PresenterNotice]) -> Void
-  private let queue = DispatchQueue(label: "wormhole.presented-item")
+  private let queue = Blocking.queue()
   private let pending = Mutex(Pending())
   /// Nil after the end.
   private let state = Mutex<ItemLook?>(nil)

@@ -80,6 +80,8 @@ private func transfer(_ arguments: ParsedArguments, _ environment: CommandEnviro
   let metadata = try arguments.text("metadata").map {
     try JSONInput.read(Array($0.utf8), source: "the metadata")
   }
+  // Nothing else would copy the file.
+  try ThreadShortage.ruleOut()
   let session = try arguments.openSession(
     environment, sendingTo: PeerNames.outgoingFiles(arguments.sessionName(environment)))
   let interruption = try Interruption()
