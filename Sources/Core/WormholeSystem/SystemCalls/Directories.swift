@@ -72,8 +72,11 @@ package func rename(
       }
     }
   } catch {
-    // EINVAL is what renameat2(2) names; ENOSYS comes from an old kernel or a sandbox.
-    guard [.invalidArgument, .noFunction, .unsupported].contains(error) else { throw error }
+    // EINVAL is what renameat2(2) names; ENOSYS comes from an old kernel or a sandbox. So does EPERM; where
+    // the file may not be renamed, the other way says so.
+    guard [.invalidArgument, .noFunction, .unsupported, .notPermitted].contains(error) else {
+      throw error
+    }
     guard mode == .keep else { throw .unsupported }
     try renameInSteps(old, at: oldDirectory, to: new, at: newDirectory)
   }

@@ -130,16 +130,19 @@ extension FileDescriptor {
     do throws(Errno) {
       _ = try perform(.syncFileRange) { csys_write_back(rawValue) }
     } catch {
-      guard error == .noFunction || error == .invalidArgument else { throw error }
+      guard Self.meansNoWriteBack.contains(error) else { throw error }
       try synchronize()
     }
   }
+
+  /// Without `sync_file_range`: an old kernel, another kind of file, or a sandbox.
+  private static let meansNoWriteBack: [Errno] = [.noFunction, .invalidArgument, .notPermitted]
 
   /// Starts to write the content, so that the waits for several files overlap. Does nothing where there
   /// is no such call: the wait that follows writes it.
   package func startWriteBack() throws(Errno) {
     _ = try tolerating(
-      [.noFunction, .invalidArgument],
+      Self.meansNoWriteBack,
       perform(.syncFileRange) { csys_start_write_back(rawValue) })
   }
 
