@@ -19,12 +19,13 @@ import WormholeToolkit
 /// mailbox-make NAME       creates a mailbox that ends with the process; answers "address ADDRESS"
 /// mailbox-descriptors N   it may have N open descriptors from now on
 /// wait MILLISECONDS       waits as a task does
+/// holder PROCESS          answers how a process is named that is in the way
 /// mailbox-heard all       answers the numbers that its mailboxes have delivered, in order
 /// ```
 enum PresenceVerbs {
   static let all: Set<String> = [
     "enter", "alone", "leave", "confirm", "lost", "while", "members", "mailbox-make",
-    "mailbox-descriptors", "wait", "mailbox-heard",
+    "mailbox-descriptors", "wait", "mailbox-heard", "holder",
   ]
   private static let mailboxes = Mutex<[any Mailbox]>([])
   private static let heard = Mutex<[Int]>([])
@@ -66,6 +67,7 @@ enum PresenceVerbs {
       let (latch, woken) = (WakeLatch(), Awaited<String>())
       _ = latch.wake(until: .now + .milliseconds(Int(name) ?? 0)) { woken.settle("done") }
       return woken.wait()
+    case "holder": return "\(LeaseHolder(visible: Int32(name) ?? 0, held: nil))"
     case "mailbox-heard": return heard.withLock { "\($0)" }
     default:
       return try presence.members().map { "\($0.processID):\($0.state)" }.joined(separator: " ")

@@ -22,9 +22,10 @@ public struct LeaseHolder: Sendable, Hashable {
     case running
     /// Stopped by a signal or a debugger.
     case stopped
-    /// It has ended.
+    /// It has ended. Its parent may not have waited for it.
     case gone
-    /// This process cannot see it, because it is in another namespace or on another machine.
+    /// Whether it runs cannot be seen from here, because it is in another namespace or on another machine,
+    /// or because /proc hides it.
     case unknown
   }
 
@@ -38,37 +39,44 @@ public struct LeaseHolder: Sendable, Hashable {
   public let state: State
   /// The time for which it has held the lease, as far as is known.
   public let held: Duration?
+  /// Whether it has ended, and its parent has not waited for it.
+  private let isZombie: Bool
 
   package init(
-    processID: Int32?, program: String?, host: String? = nil, state: State, held: Duration?
+    processID: Int32?, program: String?, host: String? = nil, state: State, held: Duration?,
+    isZombie: Bool = false
   ) {
     self.processID = processID
     self.program = program
     self.host = host
     self.state = state
     self.held = held
+    self.isZombie = isZombie
   }
 
   package init(identity: ProcessIdentity, held: Duration?) {
-    let status = identity.status
-    self.init(
-      processID: identity.processID, program: status?.program,
-      state: identity.isVisible ? State(status) : .unknown, held: held)
+    self.init(identity.processID, identity.status, held, hasEnded: identity.hasEnded)
   }
 
   package init(visible processID: Int32, held: Duration?) {
-    let status = ProcessStatus.of(processID)
-    self.init(processID: processID, program: status?.program, state: State(status), held: held)
+    self.init(
+      processID, ProcessStatus.of(processID), held, hasEnded: ProcessStatus.isMissing(processID))
   }
-}
 
-extension LeaseHolder.State {
-  init(_ status: ProcessStatus?) {
-    guard let status, !status.isDead else {
-      self = .gone
-      return
-    }
-    self = status.isStopped ? .stopped : .running
+  /// - Parameter hasEnded: Evaluated only without a status.
+  private init(
+    _ processID: Int32, _ status: ProcessStatus?, _ held: Duration?,
+    hasEnded: @autoclosure () -> Bool
+  ) {
+    let state: State =
+      if let status {
+        status.isDead ? .gone : status.isStopped ? .stopped : .running
+      } else {
+        hasEnded() ? .gone : .unknown
+      }
+    self.init(
+      processID: processID, program: status?.program, state: state, held: held,
+      isZombie: status?.isDead == true)
   }
 }
 
@@ -79,7 +87,15 @@ extension LeaseHolder: CustomStringConvertible {
     let name = program.map { " (\($0))" } ?? ""
     let place = host.map { " on \($0)" } ?? ""
     let time = held.map { ", for \($0.tenthsOfSeconds) s" } ?? ""
-    return "process \(processID)\(name)\(place), \(state.rawValue)\(time)"
+    return "process \(processID)\(name)\(place), \(clause)\(time)"
+  }
+
+  private var clause: String {
+    switch state {
+    case .running, .stopped: state.rawValue
+    case .gone: isZombie ? "which has ended, but its parent has not waited for it" : "gone"
+    case .unknown: "whose state cannot be seen from here"
+    }
   }
 }
 

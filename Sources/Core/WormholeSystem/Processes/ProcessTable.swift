@@ -50,6 +50,12 @@ package struct ProcessStatus: Hashable, Sendable {
     }
   }
 
+  /// Whether the kernel has no process of a number: not one that /proc hides either, nor one that has ended
+  /// and that its parent has not waited for.
+  package static func isMissing(_ processID: Int32) -> Bool {
+    kill(processID, 0) != 0 && errno == ESRCH
+  }
+
   /// Returns the processes that are not dead and for which a condition holds.
   ///
   /// - Returns: Empty, too, if the numbers in /proc are those of another namespace.
@@ -255,7 +261,7 @@ package struct ProcessIdentity: Hashable, Sendable {
     if let status = ProcessStatus.of(processID) {
       return status.isDead || status.startTicks != startTicks
     }
-    return kill(processID, 0) != 0 && errno == ESRCH
+    return ProcessStatus.isMissing(processID)
   }
 
   /// Whether this process can look the other one up.

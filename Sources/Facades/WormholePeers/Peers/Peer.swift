@@ -27,7 +27,7 @@ public struct Peer: Sendable, Hashable {
 /// }
 /// ```
 public enum PeerReachability: Sendable, Hashable {
-  /// It is active and runs.
+  /// It is active, and runs as far as can be seen from here.
   case reachable(PresenceMember)
   /// It is active and stopped: it answers when it continues, if that is in time.
   case suspended(PresenceMember)
@@ -38,7 +38,7 @@ public enum PeerReachability: Sendable, Hashable {
   /// It was never active.
   case neverSeen
 
-  /// Whether it is active and runs.
+  /// Whether it is active, and not seen to be stopped.
   public var isReachable: Bool {
     if case .reachable = self { true } else { false }
   }
@@ -57,7 +57,10 @@ public enum PeerReachability: Sendable, Hashable {
   /// The reason, as a clause for people: "process 4711 (watchd) is stopped".
   public var reason: String {
     switch self {
-    case .reachable(let member): "\(member.process) is active and runs"
+    case .reachable(let member):
+      member.state == .unknown
+        ? "\(member.process) is active; whether it runs cannot be seen from here"
+        : "\(member.process) is active and runs"
     case .suspended(let member): "\(member.process) is stopped"
     case .launchable: "nobody is active under that name, and a request would start it"
     case .gone(let last, let ended):

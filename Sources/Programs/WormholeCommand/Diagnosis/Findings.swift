@@ -9,7 +9,8 @@ struct Finding: Equatable {
   /// For machines; the values are never changed.
   enum Kind: String {
     case containerRefused, damagedValue, lostValue, overdueLease, leftover, foreignEntry
-    case foreignOwner, looseMode, watchLimit, networkFileSystem, unreadablePart, cluster
+    case unseenHolder, foreignOwner, looseMode, watchLimit, networkFileSystem, unreadablePart,
+      cluster
     case quarantine
   }
 
@@ -62,7 +63,7 @@ extension Finding.Kind {
     case .containerRefused, .damagedValue, .foreignOwner, .unreadablePart: .fault
     case .lostValue, .overdueLease, .foreignEntry, .looseMode: .warning
     case .watchLimit, .networkFileSystem, .cluster, .quarantine: .warning
-    case .leftover: .note
+    case .leftover, .unseenHolder: .note
     }
   }
 }
@@ -228,7 +229,7 @@ struct Findings {
   }
 
   private func overdue(_ lease: ContainerReport.HeldLease) -> Finding? {
-    guard let overdue = lease.overdue else { return nil }
+    guard let overdue = lease.overdue else { return unseen(lease) }
     let reason = overdue == .stopped ? "its holder is stopped" : "its holder exceeds its term"
     let process = overdue == .stopped ? lease.holder.processID : nil
     return Finding(
@@ -238,6 +239,20 @@ struct Findings {
       advice: "No action needed. The next writer takes the lease over, and the holder then begins "
         + "again." + (process == nil ? "" : " To continue the holder:"),
       command: process.map { "kill -CONT \($0)" })
+  }
+
+  /// A holder that may be stopped, for all that can be seen.
+  private func unseen(_ lease: ContainerReport.HeldLease) -> Finding? {
+    guard lease.holder.state == .unknown else { return nil }
+    return Finding(
+      kind: .unseenHolder,
+      what:
+        "The lease of \(lease.titleInSentence) is held, and whether its holder runs cannot be seen: "
+        + "\(lease.holder).",
+      path: lease.path,
+      advice:
+        "Look for it in its own container. If it is stopped, the next writer takes the lease over "
+        + "when its term has passed.")
   }
 
   /// The kinds of leftovers, and whether the next change of their message removes them.

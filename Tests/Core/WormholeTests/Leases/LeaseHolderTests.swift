@@ -1,0 +1,50 @@
+import Testing
+import WormholeSystem
+import WormholeTestSupport
+
+@testable import Wormhole
+
+@Suite("The process in the way", .blocking)
+struct LeaseHolderTests {
+  @Test("has ended, and is not simply gone, while its parent has not waited for it")
+  func zombie() throws {
+    let parent = try Participant(program: "sh", ["-c", "read go; true & echo $!; exec sleep 600"])
+    let process = try #require(Int32(parent.ask("go")))
+    let end = "process \(process) (sh), which has ended, but its parent has not waited for it"
+    // It may run `true` under either name, until it ends.
+    try eventually("it has ended") {
+      LeaseHolder(visible: process, held: nil).description.replacing("(true)", with: "(sh)") == end
+    }
+    #expect(LeaseHolder(visible: process, held: nil).state == .gone)
+    try parent.send(.kill)
+    try eventually("it is gone") {
+      LeaseHolder(visible: process, held: nil).description == "process \(process), gone"
+    }
+  }
+
+  // As hidepid does, for another user.
+  @Test("cannot be seen if /proc hides it, and is not called gone")
+  func hidden() throws {
+    let process = try Participant(program: "sh", ["-c", "read go; echo in; read go; echo out"])
+    #expect(try process.ask("go") == "in")
+    let other: Participant
+    let answer: String
+    do {
+      let asRoot = Program.effectiveUser == 0 ? [] : ["--map-root-user"]
+      let directory = try TemporaryDirectory.ofRun()
+      other = try Participant(
+        program: "unshare",
+        asRoot + [
+          "--mount", "sh", "-c",
+          "mount -t tmpfs none /proc/\(process.processID) && exec \"$@\"", "sh",
+          BuiltProgram.path("participant"), directory,
+        ])
+      answer = try other.ask("holder \(process.processID)")
+    } catch let error as Participant.Failure {
+      print("skipped: no mounts here: \(error)")
+      return
+    }
+    #expect(answer == "process \(process.processID), whose state cannot be seen from here")
+    #expect(try process.ask("go") == "out")
+  }
+}
