@@ -8,6 +8,7 @@ extension PresenceDirectory {
     private let inode: UInt64
     private let owner: FileStatus
     private let root: ContainerRoot
+    private let locks = LocksOfOneLook()
 
     /// - Parameter place: Must stay open as long as the examiner is used.
     package init(_ place: borrowing FileDescriptor, _ root: ContainerRoot) throws {
@@ -103,10 +104,10 @@ extension PresenceDirectory {
       guard record.identity.isVisible else {
         // In another namespace, on another machine, or of an earlier start of this one. A container may have
         // a boot id of its own (systemd-nspawn), so the lock's holder is compared, as it sees itself.
-        // Without the table the holder is unknown, as one that is not shown there.
-        let holders = (try? LockTable.current())?.holders(of: file) ?? []
-        let isForeign = holders.allSatisfy(record.identity.differs(fromProcessHere:))
-        return isForeign && !holders.isEmpty ? .gone : .unknown
+        // Once more with the locks of now, because a file that was created after the first look at them may
+        // have the number of a removed one.
+        return locks.excludes(record.identity, from: file, again: false)
+          && locks.excludes(record.identity, from: file, again: true) ? .gone : .unknown
       }
       let status = ProcessStatus.of(record.identity.processID)
       let own = record.identity.status.flatMap { $0.isDead ? nil : $0 }
@@ -120,6 +121,22 @@ extension PresenceDirectory {
       guard own == nil, heirs.isEmpty else { return .suspended }
       return status == nil ? .unknown : .gone
     }
+  }
+}
+
+/// The locks of the machine, which are read once for all files of a look: each reading makes every flock(2) of
+/// the machine wait.
+private final class LocksOfOneLook {
+  private var table: LockTable?
+
+  /// Whether the file is locked, and each process that has locked it is certain to be another one.
+  ///
+  /// - Parameter again: Whether the locks are read again.
+  func excludes(_ identity: ProcessIdentity, from file: FileStatus, again: Bool) -> Bool {
+    // Without the table the holder is unknown, as one that is not shown there.
+    if again || table == nil { table = try? LockTable.current() }
+    let holders = table?.holders(of: file) ?? []
+    return !holders.isEmpty && holders.allSatisfy(identity.differs(fromProcessHere:))
   }
 }
 
