@@ -182,6 +182,14 @@ package final class ContainerRoot: Sendable {
     return try container.commitScope()
   }
 
+  /// Whether the times of a directory inside show each change of it.
+  ///
+  /// - Parameter device: Its own, as for `commitScope`.
+  func showsEachChange(on device: UInt64) -> Bool {
+    let container = lastHandle
+    return device == container.status.device && container.showsEachChange
+  }
+
   /// Creates a directory inside with the container's mode; succeeds if it exists.
   package func makeDirectoryIfMissing(
     _ path: String, at directory: Int32, staging: String? = nil

@@ -71,16 +71,16 @@ package final class WarmLease: Sendable {
     for processID: Int32
   ) -> Bool {
     let root = site.home.container
-    // The owner of another site has looked.
-    if let root {
-      guard root.lastHandle.showsEachChange, root.keepsNanoseconds.load(ordering: .relaxed) else {
-        return false
-      }
-    }
     let status: FileStatus
     do throws(Errno) {
       status = try held.status()
       guard status.links > 0 else { return false }
+      // The owner of another site has looked.
+      if let root {
+        guard root.showsEachChange(on: status.device),
+          root.keepsNanoseconds.load(ordering: .relaxed)
+        else { return false }
+      }
       // Before it can be taken again, because the lock is that of the open file, not of a thread.
       try held.descriptor.unlock()
       turns.pass()

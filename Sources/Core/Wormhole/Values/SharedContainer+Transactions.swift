@@ -71,7 +71,7 @@ extension SharedContainer {
     let values = try distinct(identifiers)
     for _ in 0..<renameRaceLimit {
       let looks = try values.map(ValueLook.init)
-      if looks.contains(where: { $0.directory != nil }), !root.lastHandle.showsEachChange {
+      if looks.compactMap(\.directory).contains(where: { !root.showsEachChange(on: $0.device) }) {
         // The times of a directory prove nothing. One absent value is looked at again, at the moment for
         // which all values are returned.
         let absent = zip(values, looks).filter { $1.directory != nil }

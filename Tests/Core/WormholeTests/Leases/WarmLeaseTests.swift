@@ -48,6 +48,15 @@ struct WarmLeaseTests {
     }
   }
 
+  @Test(
+    "is not kept on a file system that is mounted below the container: its times may show no change"
+  )
+  func mountedBelow() throws {
+    let own = try root.handle().status.device
+    #expect(root.showsEachChange(on: own))
+    #expect(!root.showsEachChange(on: own &+ 1))
+  }
+
   @Test("leaves no lock to a forked child, if it is not kept again")
   func inherited() throws {
     var copies: [Int32] = []
