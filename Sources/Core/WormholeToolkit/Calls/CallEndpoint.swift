@@ -28,19 +28,27 @@ import WormholeSystem
 package final class CallEndpoint: Sendable {
   package typealias Handler = @Sendable (IncomingCall) -> Void
 
-  private struct Open { weak var call: IncomingCall? }
+  private struct Open {
+    weak var call: IncomingCall?
+    let bytes: Int
+  }
 
   private struct State {
     var open: [CallKey: Open] = [:]
+    /// What the open calls have together.
+    var bytes = 0
     var outlets: [String: MailboxOutlet] = [:]
   }
 
   /// Further incoming calls are refused while this many are unanswered.
   private static let maximumOpen = 10_000
+  /// The same for their bytes: as many as may wait in a mailbox.
+  package static let maximumBytes = 256 << 20
   /// How many callers are remembered at a time; beyond that, only those with calls under way.
   private static let maximumOutlets = 1_000
 
   private let container: SharedContainer
+  private let acceptedBytes: Int
   private let handler: Handler
   private let noticeHandler: @Sendable (PropertyListValue) -> Void
   private let calls = Mutex(CallTable())
@@ -52,15 +60,17 @@ package final class CallEndpoint: Sendable {
   /// Creates an endpoint; it takes no calls before `open()`.
   ///
   /// - Parameters:
+  ///   - bytes: How many the calls may have together that are not answered; further ones are refused.
   ///   - notice: called with each notice; see `handler`.
   ///   - handler: called with each call, one at a time, possibly on the monitor's thread, so it
   ///     must be short.
   package init(
-    in container: SharedContainer,
+    in container: SharedContainer, bytes: Int = maximumBytes,
     notice: @escaping @Sendable (PropertyListValue) -> Void = { _ in },
     handler: @escaping Handler
   ) {
     self.container = container
+    acceptedBytes = bytes
     self.handler = handler
     noticeHandler = notice
     // On a thread that may wait, because the endpoint may end there.
@@ -280,15 +290,23 @@ package final class CallEndpoint: Sendable {
       let mailbox = mailbox.withLock { $0 }
       let call = IncomingCall(key, value, expiry: expiry, from: caller, in: mailbox) {
         [weak self] key in
-        self?.state.withLock { _ = $0.open.removeValue(forKey: key) }
+        self?.state.withLock { $0.bytes -= $0.open.removeValue(forKey: key)?.bytes ?? 0 }
       }
-      let (hasRoom, isKnown) = state.withLock { state in
-        let hasRoom = state.open.count < Self.maximumOpen
-        if hasRoom { state.open[key] = Open(call: call) }
-        return (hasRoom, state.outlets[key.replyTo] === caller)
+      let bytes = value.contentBytes
+      let (refusal, isKnown) = state.withLock { state in
+        let refusal =
+          state.open.count >= Self.maximumOpen
+          ? "\(Self.maximumOpen) requests"
+          : state.bytes + bytes > acceptedBytes
+            ? "requests of \(acceptedBytes >> 20) MiB" : nil
+        if refusal == nil {
+          state.bytes += bytes - (state.open[key]?.bytes ?? 0)
+          state.open[key] = Open(call: call, bytes: bytes)
+        }
+        return (refusal, state.outlets[key.replyTo] === caller)
       }
-      guard hasRoom else {
-        return call.refuse(code: "queueFull", "\(Self.maximumOpen) requests are not answered yet")
+      if let refusal {
+        return call.refuse(code: "queueFull", "\(refusal) are not answered yet")
       }
       handler(call)
       // Its end may have been reported before the call was entered.
@@ -308,5 +326,21 @@ package final class CallEndpoint: Sendable {
     let calls = takeCalls { $0.isWatched && $0.address == address }
     for (_, call) in calls { call.end(.died) }
     _ = outlet
+  }
+}
+
+extension PropertyListValue {
+  /// The memory that it takes, roughly.
+  fileprivate var contentBytes: Int {
+    switch self {
+    case .string(let text): PropertyListLimits.bytesPerNode + text.utf8.count
+    case .data(let data): PropertyListLimits.bytesPerNode + data.count
+    case .array(let items): items.reduce(PropertyListLimits.bytesPerNode) { $0 + $1.contentBytes }
+    case .dictionary(let items):
+      items.reduce(PropertyListLimits.bytesPerNode) {
+        $0 + PropertyListLimits.bytesPerNode + $1.key.utf8.count + $1.value.contentBytes
+      }
+    default: PropertyListLimits.bytesPerNode
+    }
   }
 }

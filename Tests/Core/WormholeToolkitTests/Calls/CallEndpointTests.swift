@@ -47,12 +47,12 @@ import WormholeTestSupport
     let record: Record
     let outlet: MailboxOutlet
 
-    init() throws {
+    init(acceptingBytes bytes: Int = CallEndpoint.maximumBytes) throws {
       directory = try TemporaryDirectory()
       let record = Record()
       self.record = record
       caller = CallEndpoint(in: try directory.container()) { _ in }
-      callee = CallEndpoint(in: try directory.container()) { record.take($0) }
+      callee = CallEndpoint(in: try directory.container(), bytes: bytes) { record.take($0) }
       outlet = try #require(try caller.watchedOutlet(to: callee.open()))
     }
 
@@ -69,6 +69,20 @@ import WormholeTestSupport
       try eventually("the calls come") { record.calls.count == count }
       return try #require(record.calls.last)
     }
+  }
+
+  @Test("Calls that are not answered are bounded in their bytes, too")
+  func manyBytes() throws {
+    let scene = try Scene(acceptingBytes: 100_000)
+    let value = PropertyListValue.string(String(repeating: "x", count: 60_000))
+    try scene.ask(value)
+    let first = try scene.incoming()
+    try scene.ask(value)
+    try eventually("it is refused") { scene.record.ends == ["failure queueFull"] }
+    #expect(try first.answer(.reply(.integer(1))))
+    scene.record.drop()
+    try eventually("the first has its answer") { scene.record.ends.count == 2 }
+    withExtendedLifetime(first) {}
   }
 
   @Test("A call is handed over once, in order, and ends with the first answer only")
