@@ -205,6 +205,17 @@ extension FileCoordinator {
     return try accessor { preparation.end() }
   }
 
+  /// Asks the presenters of an item for an access that does not wait for other processes, and calls a closure.
+  package func prepareBriefly<Result>(
+    itemAt url: URL, isShared: Bool, _ body: () throws -> Result
+  ) throws -> Result {
+    let request = isShared ? AccessRequest.reading(url, []) : .writing(url, [])
+    let preparation = try Preparation(
+      for: self, [request], until: nil, unseen: PresenterConversation.briefPatience)
+    defer { preparation.end() }
+    return try body()
+  }
+
   /// The form for tasks: the accesses that the accessor announced are over when it returns.
   public func prepare<Result: Sendable>(
     forReadingItemsAt readingURLs: [URL], options readingOptions: ReadingOptions = [],
@@ -240,7 +251,8 @@ final class Preparation: Sendable {
 
   init(
     for coordinator: FileCoordinator, _ requests: [AccessRequest],
-    until deadline: ContinuousClock.Instant?
+    until deadline: ContinuousClock.Instant?,
+    unseen: Duration = PresenterConversation.patience
   ) throws {
     let demands = try requests.compactMap { request in
       try request.find().flatMap {

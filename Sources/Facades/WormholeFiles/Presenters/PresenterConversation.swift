@@ -12,6 +12,10 @@ package final class PresenterConversation: Waiting, Sendable {
   /// How long all presenters together may take.
   static let patience: Duration = .seconds(2)
 
+  /// How long one is waited for whose process may be stopped, for all that can be seen from here, by an access
+  /// that does not wait for other processes.
+  package static let briefPatience: Duration = .milliseconds(200)
+
   /// The presenters that did not answer in time, in the state of the last look.
   package var silent: [PresenterDescription] { state.withLock { $0.silent } }
 
@@ -28,6 +32,8 @@ package final class PresenterConversation: Waiting, Sendable {
     var caller: RegisteredPresenter?
     /// The limit of the wait for answers.
     var limit: ContinuousClock.Instant
+    /// The same for a presenter whose process cannot be seen.
+    var unseenLimit: ContinuousClock.Instant?
     var isAsked = false
     var hasAnswers = false
     var isOver = false
@@ -38,6 +44,8 @@ package final class PresenterConversation: Waiting, Sendable {
   /// The presenters of other processes that the demands concern.
   private let remote: [PresenterSite.Member]
   private let own: RegisteredPresenter?
+  /// How long a presenter is waited for whose process cannot be seen.
+  private let unseenPatience: Duration
   private let latch = WakeLatch()
   private let state: Mutex<State>
 
@@ -49,8 +57,9 @@ package final class PresenterConversation: Waiting, Sendable {
   private init(
     _ demands: [PresenterDemand], _ remote: [PresenterSite.Member],
     for presenter: (any FilePresenter)?, until deadline: ContinuousClock.Instant,
-    under terms: AccessTerms?
+    under terms: AccessTerms?, unseen: Duration = patience
   ) {
+    unseenPatience = unseen
     self.demands = demands
     self.terms = terms
     self.remote = remote
@@ -82,10 +91,11 @@ package final class PresenterConversation: Waiting, Sendable {
   ///   processes in each.
   package static func begin(
     _ demands: [PresenterDemand], for presenter: (any FilePresenter)?,
-    until deadline: ContinuousClock.Instant, under terms: AccessTerms? = nil
+    until deadline: ContinuousClock.Instant, under terms: AccessTerms? = nil,
+    unseen: Duration = patience
   ) throws -> PresenterConversation {
     let conversation = PresenterConversation(
-      demands, remote(for: demands), for: presenter, until: deadline, under: terms)
+      demands, remote(for: demands), for: presenter, until: deadline, under: terms, unseen: unseen)
     try conversation.run()
     conversation.accessBegins()
     return conversation
@@ -148,7 +158,10 @@ package final class PresenterConversation: Waiting, Sendable {
       state.withLock { $0.releases.append { exchange.finish() } }
       exchange.start()
     }
-    state.withLock { $0.limit = min($0.limit, .now.advanced(by: Self.patience)) }
+    state.withLock { state in
+      state.limit = min(state.limit, .now.advanced(by: Self.patience))
+      state.unseenLimit = .now.advanced(by: unseenPatience)
+    }
   }
 
   /// The accessor runs, or never will.
@@ -204,6 +217,10 @@ package final class PresenterConversation: Waiting, Sendable {
       for id in members.map(\.id) {
         guard let member = present.first(where: { $0.id == id }) else {
           endWait(for: id)
+          continue
+        }
+        if member.presence.state == .unknown, state.withLock(\.unseenLimit).hasPassed {
+          endWait(for: id, silent: member.description)
           continue
         }
         let isStopped = member.presence.state == .suspended

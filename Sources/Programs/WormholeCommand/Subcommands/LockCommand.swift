@@ -188,11 +188,8 @@ struct LockedRun {
       let coordinator = FileCoordinator()
       guard wait.timeout == .zero else { return try hold(url, coordinator) }
       // Even without a wait for holders of the file, its presenters get the time to answer.
-      return try coordinator.prepare(
-        forReadingItemsAt: isShared ? [url] : [], writingItemsAt: isShared ? [] : [url]
-      ) { completion in
-        defer { completion() }
-        return try hold(url, coordinator)
+      return try coordinator.prepareBriefly(itemAt: url, isShared: isShared) {
+        try hold(url, coordinator)
       }
     } catch let error as FileCoordinationError {
       throw commandError(error)
