@@ -47,7 +47,7 @@ package enum Blocking {
 }
 
 /// Threads that take one call after another. One that has had none for some seconds ends.
-private final class BlockingThreads: Sendable {
+final class BlockingThreads: Sendable {
   typealias Body = @Sendable () -> Void
 
   /// A thread, or one that is being started.
