@@ -160,7 +160,8 @@ extension OwnNames {
     _ signal: @escaping @Sendable () -> Void
   ) throws -> any Cancelling {
     try reporting("watch the names of presences", path: container.location) {
-      try container.engine.watchOwnPresenceNames(signal)
+      try ThreadShortage.ruleOut()
+      return try container.engine.watchOwnPresenceNames(signal)
     }
   }
 }

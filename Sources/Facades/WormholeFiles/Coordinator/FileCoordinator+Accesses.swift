@@ -262,7 +262,8 @@ final class Preparation: Sendable {
     let terms = try coordinator.begin(requests, until: deadline, term: FileCoordinator.standardTerm)
     defer { coordinator.end(terms) }
     conversation = try PresenterConversation.begin(
-      demands, for: coordinator.filePresenter, until: terms.deadline, under: terms)
+      demands, for: coordinator.filePresenter, until: terms.deadline, under: terms,
+      unseen: unseen)
     self.coordinator = coordinator
     coordinator.setPrepared(demands, by: ObjectIdentifier(self))
   }

@@ -205,7 +205,6 @@ final class PeerCrowd: Sendable {
   }
 
   private func begin(_ report: @escaping @Sendable ([Peer]) -> Void) throws {
-    try reporting("observe the peers", path: container.location) { try ThreadShortage.ruleOut() }
     let delivery = ChangeDelivery<[Peer]?>(initial: nil, on: queue) { [weak self] last in
       guard let now = self?.look(), now != last else { return (last, nil) }
       return (now, { report(now) })

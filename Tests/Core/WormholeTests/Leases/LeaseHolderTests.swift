@@ -27,17 +27,17 @@ struct LeaseHolderTests {
   func hidden() throws {
     let process = try Participant(program: "sh", ["-c", "read go; echo in; read go; echo out"])
     #expect(try process.ask("go") == "in")
+    let directory = try TemporaryDirectory()
     let other: Participant
     let answer: String
     do {
       let asRoot = Program.effectiveUser == 0 ? [] : ["--map-root-user"]
-      let directory = try TemporaryDirectory.ofRun()
       other = try Participant(
         program: "unshare",
         asRoot + [
           "--mount", "sh", "-c",
           "mount -t tmpfs none /proc/\(process.processID) && exec \"$@\"", "sh",
-          BuiltProgram.path("participant"), directory,
+          BuiltProgram.path("participant"), directory.path,
         ])
       answer = try other.ask("holder \(process.processID)")
     } catch let error as Participant.Failure {
