@@ -49,7 +49,6 @@ final class RegisteredPresenter: Sendable {
   ///   item's place cannot be looked at.
   func presentItem() throws {
     let url = presenter.presentedItemURL
-    try reporting("register the presenter", path: url?.path ?? "") { try ThreadShortage.ruleOut() }
     do {
       let path = try url.map { try ItemPath.canonical($0.path, followingLink: true) }
       if path != watcher.path { watcher.present(path) }
@@ -57,6 +56,13 @@ final class RegisteredPresenter: Sendable {
       throw PresenterError(
         description: "cannot find the presented item (\(url?.path ?? "")): \(error); look at the "
           + "directories above it (ls -ld)", underlying: error)
+    }
+    do throws(ThreadShortage) {
+      try ThreadShortage.ruleOut()
+    } catch {
+      throw PresenterError(
+        description: "cannot present the item (\(url?.path ?? "")): \(error)",
+        underlying: error.error)
     }
     try register()
   }

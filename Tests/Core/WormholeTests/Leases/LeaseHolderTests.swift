@@ -1,6 +1,7 @@
 import Testing
 import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 @testable import Wormhole
 
@@ -8,18 +9,14 @@ import WormholeTestSupport
 struct LeaseHolderTests {
   @Test("has ended, and is not simply gone, while its parent has not waited for it")
   func zombie() throws {
-    let parent = try Participant(program: "sh", ["-c", "read go; true & echo $!; exec sleep 600"])
-    let process = try #require(Int32(parent.ask("go")))
-    let end = "process \(process) (sh), which has ended, but its parent has not waited for it"
-    // It may run `true` under either name, until it ends.
-    try eventually("it has ended") {
-      LeaseHolder(visible: process, held: nil).description.replacing("(true)", with: "(sh)") == end
-    }
+    let null = try FileDescriptor.open("/dev/null", .readOnly)
+    let child = try ChildProcess("true", [], input: null.rawValue)
+    let process = child.processID
+    let end = "process \(process) (true), which has ended, but its parent has not waited for it"
+    try eventually("it has ended") { LeaseHolder(visible: process, held: nil).description == end }
     #expect(LeaseHolder(visible: process, held: nil).state == .gone)
-    try parent.send(.kill)
-    try eventually("it is gone") {
-      LeaseHolder(visible: process, held: nil).description == "process \(process), gone"
-    }
+    #expect(try child.wait(until: .now + .seconds(60)) == .exited(0))
+    #expect(LeaseHolder(visible: process, held: nil).description == "process \(process), gone")
   }
 
   // As hidepid does, for another user.
