@@ -115,13 +115,16 @@ package final class NamedDirectory: Sendable {
   }
 
   /// Watches the directory that the path names, even if it is created later.
+  ///
+  /// - Parameter events: Of its entries; its own end is watched in any case.
   package func watch(
-    by monitor: ChangeMonitor = .shared, _ signal: @escaping @Sendable () -> Void
+    for events: WatchEvents = .content, by monitor: ChangeMonitor = .shared,
+    _ signal: @escaping @Sendable () -> Void
   ) throws -> Watch {
     _ = try root.handle()
-    return root.watch(path, below: kind.parents(in: root), readsNames: false, by: monitor) { _ in
-      signal()
-    }
+    return root.watch(
+      path, below: kind.parents(in: root), events: events, readsNames: false, by: monitor
+    ) { _ in signal() }
   }
 
   /// Watches a directory in it; neither need exist.

@@ -36,11 +36,7 @@ extension Log {
     _ subscriber: String, from start: LogStart = .beginning,
     until deadline: ContinuousClock.Instant? = nil
   ) throws -> Reader {
-    let presence = LogCursor.presence(subscriber, of: self)
-    let registration = try presence.enterExclusively(until: deadline)
-    return try reading(
-      from: start, .init(log: self, subscriber: subscriber, registration: registration),
-      until: deadline)
+    try subscription(subscriber, from: start, until: deadline).run()
   }
 
   /// Reads for a named subscriber; see the form without `async`.
@@ -48,12 +44,28 @@ extension Log {
     _ subscriber: String, from start: LogStart = .beginning,
     until deadline: ContinuousClock.Instant? = nil
   ) async throws -> Reader {
+    try await runSuspending { subscription(subscriber, from: start, until: deadline) }
+  }
+
+  private func subscription(
+    _ subscriber: String, from start: LogStart, until deadline: ContinuousClock.Instant?
+  ) -> sending any Waiting<Reader> {
     let presence = LogCursor.presence(subscriber, of: self)
-    let registration = try await presence.enterExclusively(until: deadline)
-    return try await Blocking.run {
-      try reading(
-        from: start, .init(log: self, subscriber: subscriber, registration: registration),
-        until: deadline)
+    // All attempts together, and not each, wait so long.
+    let deadline = deadline ?? .now + Value.standardWait
+    var entry = presence.exclusiveEntry(until: deadline)
+    return StepwiseWait {
+      do {
+        return try entry.step().then { registration in
+          try registration.watch()
+          let cursor = LogCursor(log: self, subscriber: subscriber, registration: registration)
+          return .done(try reading(from: start, cursor, until: deadline))
+        }
+      } catch let error as AppGroupError where error.code == .leaseLost {
+        // Stopped while it subscribed, and replaced: it has read nothing.
+        entry = presence.exclusiveEntry(until: deadline)
+        return .again
+      }
     }
   }
 

@@ -47,6 +47,8 @@ public struct PresenceMember: Sendable, Hashable {
   /// The content that it entered with.
   public let content: PropertyListValue?
 
+  /// Whether it has not quite entered: a short step, which has a term.
+  var isEntering = false
   package let identity: ProcessIdentity
   /// The time of entering, in nanoseconds on the clock that cannot be set (`bootTimeNanoseconds`).
   package let enteredAt: UInt64

@@ -215,13 +215,23 @@ package struct PresenceTitle: Sendable {
   }
 }
 
-/// The process that a waiter has seen stopped, and since when: it may lose its role.
+/// The process that a waiter has seen stopped, or about to enter, and since when: it may lose its role.
 package final class StoppedHolders: Sendable {
-  private let seen = Mutex<(id: String, since: ContinuousClock.Instant, grace: Duration)?>(nil)
+  private struct Seen {
+    let state: String
+    let since: ContinuousClock.Instant
+    var isPaused = false
+    var due: ContinuousClock.Instant
+  }
+
+  private let seen = Mutex<Seen?>(nil)
 
   package init() {}
 
-  /// Returns whether a holder has been stopped for long enough.
+  /// When the holder of the last look may lose its role; nil if it may keep it.
+  package var due: ContinuousClock.Instant? { seen.withLock { $0?.due } }
+
+  /// Returns whether a holder has been stopped, or about to enter, for long enough.
   ///
   /// - Parameters:
   ///   - isWorkStopped: whether a command works for the holder, and all its processes are stopped.
@@ -230,23 +240,28 @@ package final class StoppedHolders: Sendable {
     _ member: PresenceMember, _ overtaking: Presence.Overtaking, isWorkStopped: Bool = false,
     at path: @autoclosure () -> String = ""
   ) -> Bool {
-    seen.withLock { seen in
-      guard overtaking == .suspended, isWorkStopped || member.state == .suspended else {
+    let isStopped = overtaking == .suspended && (isWorkStopped || member.state == .suspended)
+    return seen.withLock { seen in
+      guard isStopped || member.isEntering else {
         seen = nil
         return false
       }
-      if seen?.id != member.id {
-        let isPaused = isWorkStopped && ProcessStatus.of(member.processID)?.isInBackground == true
-        let grace = isPaused ? LeaseRequest.graceAtTerminal : LeaseRequest.grace
-        if isPaused {
-          Diagnostics.notePatience(with: member.holder, forThe: "role", path(), lasting: grace)
-        }
-        seen = (member.id, .now, grace)
+      let state = "\(member.id) \(member.isEntering)"
+      let known = seen.flatMap { $0.state == state ? $0 : nil }
+      var next = known ?? Seen(state: state, since: .now, due: .now)
+      if isWorkStopped, isStopped, !next.isPaused,
+        ProcessStatus.of(member.processID)?.isInBackground == true
+      {
+        next.isPaused = true
+        Diagnostics.notePatience(
+          with: member.holder, forThe: "role", path(), lasting: LeaseRequest.graceAtTerminal)
       }
-      return seen.map { ContinuousClock.now - $0.since >= $0.grace } ?? false
+      let grace = next.isPaused ? LeaseRequest.graceAtTerminal : LeaseRequest.grace
+      // To enter is a short step, wherever its process runs.
+      let terms = [isStopped ? grace : nil, member.isEntering ? LeaseDeclaration.standardTerm : nil]
+      next.due = next.since + (terms.compactMap(\.self).min() ?? .zero)
+      seen = next
+      return next.due <= .now
     }
   }
-
-  /// Whether a holder is stopped, and has to be looked at again soon.
-  package var isSoonOverdue: Bool { seen.withLock { $0?.grace == LeaseRequest.grace } }
 }

@@ -85,9 +85,17 @@ extension Queue {
     _ terms: ConsumerTerms, until deadline: ContinuousClock.Instant?
   ) -> sending any Waiting<Consumer> {
     let wake = WakeLatch()
-    let entry = ConsumerTenure.entry(self, terms, wake, until: deadline)
+    // All attempts together, and not each, wait so long.
+    let deadline = deadline ?? .now + Value.standardWait
+    var entry = ConsumerTenure.entry(self, terms, wake, until: deadline)
     return StepwiseWait {
-      try entry.step().then { .done(Consumer(self, terms, wake: wake, tenure: $0)) }
+      do {
+        return try entry.step().then { .done(Consumer(self, terms, wake: wake, tenure: $0)) }
+      } catch let error as AppGroupError where error.code == .leaseLost {
+        // Stopped while it joined, and replaced: it has begun nothing.
+        entry = ConsumerTenure.entry(self, terms, wake, until: deadline)
+        return .again
+      }
     }
   }
 

@@ -31,8 +31,7 @@ final class ConsumerTenure: Sendable {
   private let registration: PresenceRegistration?
   /// Taken only by one caller of `next` at a time, for as long as its look lasts.
   private let steps: Mutex<ConsumerSteps>
-  /// The watches of the queue, and for a worker also of others that enter, leave or die: they wake a
-  /// caller of `next`. Nil before their beginning, and none after their end.
+  /// The watches of the queue: they wake a caller of `next`. Nil before their beginning, and none after their end.
   private let watches = Mutex<[any Cancelling]?>(nil)
 
   /// Returns the wait of a process that becomes a consumer, for the consumers in its way.
@@ -64,8 +63,7 @@ final class ConsumerTenure: Sendable {
   func take(until deadline: ContinuousClock.Instant?) throws -> QueueEntry? {
     try steps.withLock { steps in
       if steps.isFirstLook, let entry = try steps.next(until: deadline) { return entry }
-      if try watch(until: deadline) { steps.source.noteChange() }
-      if wake.takeChange() { steps.source.noteChange() }
+      try watch()
       if let entry = try steps.next(until: deadline) { return entry }
       if let due = steps.due { wake.raise(at: due) }
       return nil
@@ -74,22 +72,10 @@ final class ConsumerTenure: Sendable {
 
   /// Begins to wake the callers of `next`: with the second look, so that taking one waiting entry
   /// does not cost any watch.
-  ///
-  /// - Returns: Whether it has begun now: earlier events may be unknown.
-  private func watch(until deadline: ContinuousClock.Instant?) throws -> Bool {
-    guard watches.withLock({ $0 == nil }) else { return false }
+  private func watch() throws {
+    guard watches.withLock({ $0 == nil }) else { return }
     try registration?.watch()
-    let wake = wake
-    var begun: [any Cancelling] = []
-    if terms.isWorker {
-      begun.append(
-        try queue.limited(until: deadline).role.observe(
-          on: DispatchQueue(label: "wormhole.consumer")
-        ) { _ in
-          wake.raise(forChange: true)
-        })
-    }
-    begun += place.watch { wake.raise() }
+    let begun = place.watch { [wake] in wake.raise() }
     let isKept = watches.withLock { watches in
       // Excludes: watches that begin after the end.
       guard watches == nil else { return false }
@@ -97,7 +83,6 @@ final class ConsumerTenure: Sendable {
       return true
     }
     if !isKept { for watch in begun { watch.cancel() } }
-    return true
   }
 
   var nextRetry: ContinuousClock.Instant? { deliveries.due }

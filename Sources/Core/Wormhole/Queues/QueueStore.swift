@@ -82,9 +82,6 @@ package protocol ConsumerSource: Sendable {
   /// When an entry may become ready without an event; nil if never.
   var due: ContinuousClock.Instant? { get }
 
-  /// Another consumer came, left or died.
-  mutating func noteChange()
-
   /// Takes the next batch, first abandoned ones, then waiting ones.
   ///
   /// - Throws: `leaseLost`, or `.noSuchFile`, if this consumer was replaced.

@@ -26,8 +26,6 @@ struct EtcdConsumer: ConsumerSource {
 
   var due: ContinuousClock.Instant? { waiting.due }
 
-  mutating func noteChange() {}
-
   mutating func take(until deadline: ContinuousClock.Instant?) throws -> Taking {
     // One for all: if etcd is slow, each request would have its own second after the deadline.
     let call = store.call(within: deadline)

@@ -13,8 +13,6 @@ package final class WakeLatch: Sendable {
     /// When the next timer raises it.
     var alarm: ContinuousClock.Instant?
     var handler: (@Sendable () -> Void)?
-    /// Whether it was raised because of a change.
-    var hasChanged = false
   }
 
   private let state = Mutex(State())
@@ -30,12 +28,9 @@ package final class WakeLatch: Sendable {
   }
 
   /// Wakes all waiters, or the next one.
-  ///
-  /// - Parameter isChange: Whether to note that something other than the data has changed.
-  package func raise(forChange isChange: Bool = false) {
+  package func raise() {
     let (sleeper, blocked, semaphore, handler) = state.withLock { state in
       let waiting = (state.sleeper, state.blocked, state.semaphore, state.handler)
-      state.hasChanged = state.hasChanged || isChange
       // Excludes: a raise between a waiter's look at `isRaised` and its sleep.
       state.isRaised = state.sleeper == nil && state.blocked == 0
       state.sleeper = nil
@@ -45,11 +40,6 @@ package final class WakeLatch: Sendable {
     sleeper?()
     for _ in 0..<blocked { semaphore?.signal() }
     handler?()
-  }
-
-  /// Whether a change was noted since the last call of this.
-  package func takeChange() -> Bool {
-    state.withLock { exchange(&$0.hasChanged, with: false) }
   }
 
   /// Raises it at a moment, or some days earlier: the look that follows asks again.

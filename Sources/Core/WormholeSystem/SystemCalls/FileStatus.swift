@@ -125,6 +125,14 @@ package func setModified(
   }
 }
 
+/// Sets the times of an entry to now, without following a symbolic link; whoever may write it may do so.
+/// The corresponding C function is `utimensat`.
+package func touch(_ path: some PathText, at directory: Int32) throws(Errno) {
+  _ = try perform(.utimensat) {
+    path.withCPath(at: directory) { utimensat($0, $1, nil, AT_SYMLINK_NOFOLLOW) }
+  }
+}
+
 /// Sets owner and group of an entry, without following a symbolic link; nil keeps the current one.
 /// The corresponding C function is `fchownat`.
 package func setOwner(

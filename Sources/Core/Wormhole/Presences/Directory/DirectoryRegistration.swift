@@ -18,7 +18,7 @@ final class DirectoryRegistration: PresenceHold {
     var phase: Phase
     /// The number of its last exclusive entering.
     var fence: UInt64
-    var watch: Watch?
+    var watches: [Watch] = []
     var isToBeMadeAgain = false
     /// Whether a thread is creating it again at this moment.
     var isBeingMade = false
@@ -45,12 +45,12 @@ final class DirectoryRegistration: PresenceHold {
   deinit { end(asDeath: false) }
 
   func end(asDeath: Bool) {
-    let (watch, post) = condition.withLock { condition -> (Watch?, PresencePost?) in
-      let watch = condition.watch.take()
-      guard case .here(let post) = condition.phase else { return (watch, nil) }
+    let (watches, post) = condition.withLock { condition -> ([Watch], PresencePost?) in
+      let watches = exchange(&condition.watches, with: [])
+      guard case .here(let post) = condition.phase else { return (watches, nil) }
       // Excludes: a check that creates the registration again after this.
       condition.phase = .left
-      return (watch, post)
+      return (watches, post)
     }
     // An attempt that has begun notices the end, and removes what it has created.
     // Of two threads that wait, one is woken by its end.
@@ -58,7 +58,7 @@ final class DirectoryRegistration: PresenceHold {
     if let post, record.identity == .current {
       end(post, asDeath: asDeath)
     }
-    watch?.cancel()
+    for watch in watches { watch.cancel() }
   }
 
   private func end(_ post: PresencePost, asDeath: Bool) {
@@ -107,20 +107,30 @@ final class DirectoryRegistration: PresenceHold {
   // MARK: Beginning again
 
   func watch() throws {
-    guard condition.withLock({ $0.watch == nil }) else { return }
+    guard condition.withLock(\.watches.isEmpty) else { return }
+    try watchPlaces()
+    // Removed just before.
+    try look()
+  }
+
+  /// Watches the directory for a role that goes to another process. Without a role only the own file is
+  /// watched: of hundreds of processes none is woken when another one enters or leaves.
+  private func watchPlaces() throws {
     let queue = queue
     let check: @Sendable () -> Void = { [weak self] in self?.checkAfterEvent() }
     // Not on the monitor's thread.
-    let watch = try presence.directory.watch { queue.async(execute: check) }
-    let isKept = condition.withLock { condition in
-      // Excludes: a watch that begins after `end`.
-      guard case .here = condition.phase else { return false }
-      condition.watch = watch
-      return true
+    let signal: @Sendable () -> Void = { queue.async(execute: check) }
+    var watches = [try presence.directory.watch(for: record.isExclusive ? .content : [], signal)]
+    if !record.isExclusive, let own = try presence.watchMember(record.id, signal) {
+      watches.append(own)
     }
-    guard isKept else { return watch.cancel() }
-    // Removed just before.
-    try look()
+    condition.withLock { condition in
+      // Excludes: a watch that begins after `end`.
+      guard case .here = condition.phase else { return }
+      swap(&condition.watches, &watches)
+    }
+    // Those of a file that was there before, if they were kept.
+    for watch in watches { watch.cancel() }
   }
 
   private func checkAfterEvent() {
@@ -177,6 +187,8 @@ final class DirectoryRegistration: PresenceHold {
     }
     let new = try madeAgain()
     if !replace(post, by: new), case .here = new { presence.remove(record) }
+    // Its file is another one.
+    if !condition.withLock(\.watches.isEmpty) { try watchPlaces() }
     return true
   }
 

@@ -18,6 +18,16 @@ extension PresenceDirectory {
   /// Returns the id of the registration with the role, or nil if there is none.
   package func roleID() throws -> String? { try Self.id(in: role.snapshot()) }
 
+  /// Returns the process that has the role; nil if there is none.
+  func roleHolder() throws -> PresenceMember? { try holder(roleID()) }
+
+  /// - Parameter id: The registration that the role names. A worker of a queue that has taken the role from
+  ///   a stopped process does not have it.
+  private func holder(_ id: String?) throws -> PresenceMember? {
+    guard let id, let member = try living(id), member.isExclusive else { return nil }
+    return member
+  }
+
   private static func id(in snapshot: ValueSnapshot) throws -> String? {
     do {
       return try snapshot.propertyList()?["id"]?.stringValue
@@ -43,10 +53,13 @@ extension PresenceDirectory {
       lost: title.fenced(path: path))
   }
 
-  /// Gives the role to a registration, unless another live one has it.
+  /// Gives the role to a registration, unless another live one has it; or only takes it from a stopped
+  /// process, for a registration without the role.
   ///
   /// The registration's file is complete and locked before the role names it, so a reader of the
-  /// role sees at once that it is alive.
+  /// role sees at once that it is alive. Until it has the name of a member, its process has not
+  /// entered: one that takes the role over then removes the file, and the late process finds that
+  /// when it gives the file its name.
   ///
   /// - Parameter removedMember: Called when the role seems to be free.
   func takeRole(
@@ -54,23 +67,29 @@ extension PresenceDirectory {
     removedMember: () throws -> PresenceMember? = { nil },
     overtakes: @escaping @Sendable (PresenceMember) throws -> Bool
   ) throws -> RoleOutcome {
-    if let holder = try livingHolder(try roleID(), record) {
+    let holder = try otherHolder(try roleID(), record)
+    if let holder {
       guard try overtakes(holder), try endWork(of: holder, until: .now + Self.endingTime) else {
         return .busy(holder)
       }
     }
     if let member = try removedMember() { return .removed(member) }
+    guard record.isExclusive || holder != nil else { return .taken(try post(record), fence: 0) }
     let place = SharedDescriptor(try directory.openOrMake())
     let post = try PresencePost.stage(record, at: place.descriptor, in: root)
     var hasEntered = false
     defer { if !hasEntered { discardStaged(record, at: place.descriptor) } }
     let holders = try role.edit(.init(until: deadline)) {
       snapshot -> (Edit, (fence: UInt64?, other: PresenceMember?)) in
-      let other = try livingHolder(try Self.id(in: snapshot), record)
+      let other = try otherHolder(try Self.id(in: snapshot), record)
       if let other {
         guard try overtakes(other), try endWork(of: other, until: .now) else {
           return (.keep, (nil, other))
         }
+      }
+      if let other, other.isEntering, try !removeEntering(other, at: place.descriptor) {
+        // It has entered just now.
+        return (.keep, (nil, other))
       }
       let fence = Self.fence(after: snapshot)
       let mine: PropertyListValue = [
@@ -87,7 +106,7 @@ extension PresenceDirectory {
     if let other = holders.other {
       Diagnostics.noteTakeover(
         of: title.role, path, from: other.holder, in: container.root.path)
-      try retire([other])
+      if !other.isEntering { try retire([other.id]) }
     }
     try publish(record, at: place.descriptor)
     hasEntered = true
@@ -114,7 +133,7 @@ extension PresenceDirectory {
   /// - Parameter lease: The lease of the role.
   /// - Returns: False if a process has the role.
   package func removeRole(_ lease: Lease) throws -> Bool {
-    if let id = try roleID(), try living(id) != nil { return false }
+    if try roleHolder() != nil { return false }
     _ = try lease.remove(role.fileName, durability: .standard)
     return true
   }
@@ -125,14 +144,19 @@ extension PresenceDirectory {
     try removeIfPresent(PresenceDirectory.last, at: place.rawValue)
   }
 
-  private func livingHolder(_ id: String?, _ record: PresenceRecord) throws -> PresenceMember? {
-    guard let id, id != record.id else { return nil }
-    return try living(id)
+  private func otherHolder(_ id: String?, _ record: PresenceRecord) throws -> PresenceMember? {
+    id == record.id ? nil : try holder(id)
+  }
+
+  private func removeEntering(
+    _ member: PresenceMember, at place: borrowing FileDescriptor
+  ) throws(Errno) -> Bool {
+    try removeIfPresent(Self.enteringName(member.id), at: place.rawValue)
   }
 }
 
-/// One attempt after another to become exclusively present, until it succeeds or the deadline has
-/// passed.
+/// One attempt after another to become exclusively present, or present beside no process with the role,
+/// until it succeeds or the deadline has passed.
 final class DirectoryEntry: Waiting {
   /// The interval at which a waiter checks whether the present process is stopped, which causes no
   /// event.
@@ -170,7 +194,8 @@ final class DirectoryEntry: Waiting {
   deinit { looks.cancel() }
 
   func step() throws -> WaitingStep<any PresenceHold> {
-    if !hasBegun { try presence.sweep() }
+    // A look at all registrations, of which a queue may have hundreds.
+    if !hasBegun, record.isExclusive { try presence.sweep() }
     hasBegun = true
     do {
       return try attempt()
@@ -209,8 +234,10 @@ final class DirectoryEntry: Waiting {
         watch = try presence.directory.watch { [looks] in looks.begin() }
         return try attempt()
       }
-      let next = stopped.isSoonOverdue ? LeaseRequest.grace : Self.lookInterval
-      return .wait(for: latch, until: min(deadline, now + next))
+      // Not before a grace: its work may not have ended yet.
+      let due = stopped.due.map { max($0, now + LeaseRequest.grace) }
+      let next = [due, deadline, now + Self.lookInterval]
+      return .wait(for: latch, until: next.compactMap(\.self).min())
     }
   }
 

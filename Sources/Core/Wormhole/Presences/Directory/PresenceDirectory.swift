@@ -136,7 +136,7 @@ package struct PresenceDirectory: PresenceStore {
     }
     look.live = look.live.ordered { $0.isBefore($1) }
     look.dead = look.dead.ordered { $0.isBefore($1) }
-    if movesAside { moveAside(look.dead, in: place) }
+    if movesAside { moveAside(look.dead.map(\.id), in: place) }
     return look
   }
 
@@ -166,8 +166,10 @@ package struct PresenceDirectory: PresenceStore {
   func living(_ id: String, at place: borrowing FileDescriptor) throws -> PresenceMember? {
     let examiner = try Examiner(place, root)
     // It may get its other name between two looks.
-    for name in [Self.memberName(id), Self.enteringName(id), Self.memberName(id)] {
-      guard let member = try examiner.examine(name, id) else { continue }
+    let entering = Self.enteringName(id)
+    for name in [Self.memberName(id), entering, Self.memberName(id)] {
+      guard var member = try examiner.examine(name, id) else { continue }
+      member.isEntering = name == entering
       return member.state == .gone ? nil : member
     }
     return nil
@@ -189,18 +191,32 @@ package struct PresenceDirectory: PresenceStore {
 
   // Ids are never reused, so a dead registration stays dead, even if another process moves it
   // aside.
-  private func moveAside(_ dead: [PresenceMember], in place: borrowing FileDescriptor) {
-    for member in dead {
+  private func moveAside(_ dead: [String], in place: borrowing FileDescriptor) {
+    for id in dead {
       // Another process may be faster; or the file system is read-only, where this does no harm.
-      try? rename(
-        Self.memberName(member.id), at: place.rawValue, to: Self.last, at: place.rawValue)
+      try? rename(Self.memberName(id), at: place.rawValue, to: Self.last, at: place.rawValue)
     }
   }
 
   /// Moves registrations aside that are dead, or have lost their role to another.
-  func retire(_ members: [PresenceMember]) throws {
-    guard !members.isEmpty, let place = try directory.open() else { return }
-    moveAside(members, in: place)
+  func retire(_ ids: [String]) throws {
+    guard !ids.isEmpty, let place = try directory.open() else { return }
+    moveAside(ids, in: place)
+  }
+
+  /// Watches the file of a registration for the end of its process, and for its removal.
+  ///
+  /// - Returns: Nil if there is no such file.
+  func watchMember(_ id: String, _ signal: @escaping @Sendable () -> Void) throws -> Watch? {
+    try directory.look { place -> Watch? in
+      let name = Self.memberName(id)
+      let options: OpenOptions = [.readOnly, .nonBlocking]
+      guard let file = try ifPresent(FileDescriptor.openBeneath(name, at: place.rawValue, options))
+      else { return nil }
+      return ChangeMonitor.shared.watchOpen(
+        file, [.closedAfterWriting, .attributes, .selfMoved, .selfDeleted]
+      ) { _ in signal() }
+    } ?? nil
   }
 
   /// Moves the dead registrations aside, and removes the leftovers of processes that died while
@@ -316,7 +332,7 @@ final class DirectorySight: PresenceSight {
 
   func retire(_ dead: [PresenceMember]) {
     // If it fails, the next look finds them again.
-    try? presence.retire(dead)
+    try? presence.retire(dead.map(\.id))
   }
 }
 

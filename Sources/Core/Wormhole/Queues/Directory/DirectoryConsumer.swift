@@ -1,8 +1,8 @@
 import WormholePropertyLists
 import WormholeSystem
 
-/// A consumer's place in `taken/`, and how batches get there: first abandoned ones, then waiting
-/// ones.
+/// A consumer's place in `taken/`, and how batches get there: first those of consumers that are gone,
+/// then waiting ones.
 struct DirectoryConsumer: ConsumerSource {
   private struct TakenFile {
     /// The name of the consumer's directory.
@@ -25,6 +25,9 @@ struct DirectoryConsumer: ConsumerSource {
   private let queue: Queue
   /// The name of the directory in `taken/` that this consumer takes into.
   private let ownName: String
+  private let ring: ConsumerRing
+  /// What other consumers have left.
+  private let free = FreeDirectories()
   private var others: OtherConsumers
   /// Its directory, locked, if there was no room for a registration.
   private var locked: SharedDescriptor?
@@ -61,19 +64,24 @@ struct DirectoryConsumer: ConsumerSource {
   /// This consumer's directory, relative to the queue's.
   var takenPath: String { QueueDirectory.takenPath(consumer) }
 
+  /// The pause before a consumer begins to look at others that has not waited for an entry.
+  private static let pause: Duration = .seconds(1)
+
   /// Begins to consume: takes over the batches of consumers that are gone.
   init(_ terms: DeliveryTerms, as role: ConsumerRole) throws {
     queue = terms.queue
     self.terms = terms
-    others = OtherConsumers(of: queue, role: role.gate?.id)
+    // A worker's registration is not the role.
+    others = OtherConsumers(of: queue, role: role.registration?.id)
     ownName = role.name
+    ring = ConsumerRing(terms.directory, role.name, others)
     waiting = WaitingEntries(clock: queue.clock, arrivals)
     obstacles =
       terms.keepsOrder ? Obstacles(QueueEnds(queue.store), terms.wake) : nil
     for _ in 0..<renameRaceLimit {
       let place = try queue.openOrMake()
       if !isUnregistered { try place.makeParts() }
-      guard try begin(at: place) else { continue }
+      guard try isWorker ? beginBesideOthers(at: place) : begin(at: place) else { continue }
       #if DEBUG
         if LeaseFault.consumingThroughOldDescriptor.isActive {
           followed = SharedDescriptor(try place.openFile(takenPath, [.pathOnly, .directory]))
@@ -81,31 +89,37 @@ struct DirectoryConsumer: ConsumerSource {
       #endif
       // From here on no other process changes anything in it, so the listing is a snapshot.
       try tidy(ownName, at: place)
+      free.add(try ring.join(at: place))
       try place.sweep([.unfinished, .attachment])
+      ring.begin(after: Self.pause)
       return
     }
     throw Errno.deviceBusy
   }
 
   private var isUnregistered: Bool { OtherConsumers.declaration(ownName) != nil }
+  private var isWorker: Bool { OtherConsumers.isWorker(ownName) && !isUnregistered }
+
+  /// - Returns: false if other processes were faster.
+  private func beginBesideOthers(at place: QueueDirectory) throws -> Bool {
+    try ifPresent(place.makeDirectory(takenPath)) != nil
+  }
 
   /// - Returns: false if other processes were faster.
   private mutating func begin(at place: QueueDirectory) throws -> Bool {
-    others.noteChange()
-    let abandoned = try others.abandoned(at: place, own: ownName)
+    let consumers = try place.consumers()
+    let abandoned = try others.look(at: consumers.sorted(), in: place).abandoned
     if let first = abandoned.first, try !isUnregistered || hasLocked(first, at: place) {
-      // The rest is taken over with the first look.
-      if abandoned.count > 1 { others.noteChange() }
       let path = QueueDirectory.takenPath(first)
       guard try ifPresent(place.move(path, to: takenPath)) != nil else { return false }
+      free.add(try abandoned.dropFirst().compactMap { try place.giveBack($0) })
       return try locked.map {
         try place.fileStatus(takenPath).isSameFile(as: $0.descriptor.status())
       } ?? true
     }
-    let others = try place.consumers()
-    guard others.isEmpty else {
+    guard consumers.isEmpty else {
       // A consumer that has the queue alone has the role, which this process has then lost.
-      guard !abandoned.isEmpty || others.allSatisfy(OtherConsumers.isWorker) else {
+      guard !abandoned.isEmpty || consumers.allSatisfy(OtherConsumers.isWorker) else {
         throw queue.replaced()
       }
       guard !isUnregistered else {
@@ -130,11 +144,11 @@ struct DirectoryConsumer: ConsumerSource {
     return true
   }
 
-  /// Takes over the batches of workers that died, or have been stopped for a grace.
+  /// Takes over the batches of consumers that are gone.
   private mutating func takeOver(at place: QueueDirectory) throws {
     do {
       try tidyTakenOver(at: place)
-      for other in try others.abandoned(at: place, own: consumer) {
+      for other in try free.take({ try place.consumers() }).sorted() {
         let directory = QueueDirectory.takenOver(by: consumer, number: takeovers)
         let path = QueueDirectory.takenPath(directory)
         guard try ifPresent(place.move(QueueDirectory.takenPath(other), to: path)) != nil else {
@@ -146,7 +160,7 @@ struct DirectoryConsumer: ConsumerSource {
       }
     } catch {
       // The next look continues here.
-      others.noteChange()
+      free.noteEverything()
       throw error
     }
   }
@@ -202,13 +216,13 @@ struct DirectoryConsumer: ConsumerSource {
   private mutating func sortLeft() { left = left.ordered { $1.name.precedes($0.name) } }
 
   var place: any ConsumerPlace {
-    Place(takenPath: takenPath, directory: terms.directory, arrivals: arrivals, locked: locked)
+    Place(
+      takenPath: takenPath, directory: terms.directory, arrivals: arrivals, free: free, ring: ring,
+      locked: locked)
   }
 
-  mutating func noteChange() { others.noteChange() }
-
-  /// When a delayed entry is due, or another consumer may be stopped.
-  var due: ContinuousClock.Instant? { [others.due, waiting.due].compactMap(\.self).min() }
+  /// When a delayed entry is due.
+  var due: ContinuousClock.Instant? { waiting.due }
 
   mutating func take(until deadline: ContinuousClock.Instant?) throws -> Taking {
     let place = try terms.directory.openForConsumer(until: deadline)
@@ -379,6 +393,8 @@ extension DirectoryConsumer {
     let takenPath: String
     let directory: OpenQueue
     let arrivals: Arrivals
+    let free: FreeDirectories
+    let ring: ConsumerRing
     let locked: SharedDescriptor?
 
     func isIdle(countsTaken: Bool) throws -> Bool {
@@ -408,6 +424,8 @@ extension DirectoryConsumer {
 
     /// A successor finds by the registration, or by the lock, that this consumer is gone.
     func end(_ registration: PresenceRegistration?, asDeath: Bool) {
+      ring.cancel()
+      if !asDeath { removeDirectory() }
       // If this fails, the last close of the directory unlocks it as well, only later.
       try? locked?.descriptor.unlock()
       registration?.end(asDeath: asDeath)
@@ -415,24 +433,46 @@ extension DirectoryConsumer {
 
     func endLater(_ registration: PresenceRegistration?) { end(registration, asDeath: false) }
 
-    // These only prompt another look: something was stored, or a successor has renamed this
-    // consumer's directory. An entry that is taken from `pending/` prompts none.
+    /// Nobody then needs to look who it belonged to. If something is in it, others take that over.
+    private func removeDirectory() {
+      guard takenPath.hasPrefix(QueueDirectory.takenPath(OtherConsumers.prefix)) else { return }
+      // The queue was removed, or its file system is full or gone: the directory stays, without an owner.
+      _ = try? directory.openForConsumer(isCourteous: false).removeIfEmpty(takenPath)
+    }
+
+    // These only prompt another look: something was stored or left by others, or a successor has renamed
+    // this consumer's directory. An entry that is taken from `pending/` prompts none, nor does a consumer
+    // that joins or leaves.
     func watch(_ signal: @escaping @Sendable () -> Void) -> [any Cancelling] {
-      let (arrivals, directory) = (arrivals, directory)
-      // The kernel's events report only entries that arrive from here on.
-      defer { arrivals.noteEverything() }
-      return [
-        directory.queue.directory.watch(part: QueueDirectory.pending, [.movedTo, .created]) {
-          news in
+      let (arrivals, directory, free, ring) = (arrivals, directory, free, ring)
+      // The kernel's events report only what happens from here on.
+      defer {
+        arrivals.noteEverything()
+        free.noteEverything()
+        ring.noteNames()
+        ring.begin()
+      }
+      let queue = directory.queue.directory
+      var watches: [any Cancelling] = [
+        queue.watch(part: QueueDirectory.pending, [.movedTo, .created]) { news in
           directory.note(news)
           arrivals.note(news)
           signal()
         },
-        directory.queue.directory.watch(part: QueueDirectory.taken) { news in
+        queue.watch(part: QueueDirectory.taken, [.movedTo]) { news in
           directory.note(news)
-          signal()
+          if free.note(news) { signal() }
         },
       ]
+      // Otherwise it was replaced already, which the next look finds.
+      if let own = try? directory.openForConsumer().openFile(takenPath, [.pathOnly, .directory]) {
+        watches.append(
+          ChangeMonitor.shared.watchOpen(own, [.attributes, .selfMoved, .selfDeleted]) { news in
+            ring.noteNames()
+            if !news.own.isSubset(of: .attributes) || news.isEverything { signal() }
+          })
+      }
+      return watches
     }
   }
 }

@@ -21,17 +21,15 @@ struct DirectoryQueue: QueueStore {
   func joining(
     _ terms: DeliveryTerms, until deadline: ContinuousClock.Instant?
   ) -> sending any Waiting<QueueMembership> {
-    let role = queue.role.exclusiveEntry(until: deadline)
+    // A worker waits for a consumer that has the queue alone, but does not become one.
+    let entry = queue.role.entry(isExclusive: !terms.isWorker) {
+      queue.role.place.exclusiveEntry(
+        $0, .suspended, until: deadline ?? .now + Value.standardWait)
+    }
     return StepwiseWait {
       do {
-        return try role.step().then { gate in
-          guard terms.isWorker else {
-            return .done(try begin(as: .alone(gate), terms, until: deadline))
-          }
-          defer { gate.close() }
-          // The gate has just tidied up.
-          let own = try queue.limited(until: deadline).role.enter(nil, tidies: false)
-          return .done(try begin(as: .worker(own, gate: gate), terms, until: deadline))
+        return try entry.step().then { own in
+          .done(try begin(as: terms.isWorker ? .worker(own) : .alone(own), terms, until: deadline))
         }
       } catch let error as AppGroupError where error.code == .noSpace && terms.isWorker {
         // No other consumer has the queue alone: that was checked first.
@@ -45,9 +43,15 @@ struct DirectoryQueue: QueueStore {
   ) throws -> QueueMembership {
     do {
       let source = try DirectoryConsumer(terms, as: role)
-      // Stopped between the two steps, this may have replaced its own successor, which then begins
-      // again. A process without a right to the role must begin again, too.
-      try role.gate?.confirm(until: deadline)
+      // Stopped between the two steps, it may have replaced its own successor, which then begins again. A
+      // process without a right to the role must begin again, too; and a worker beside a consumer that
+      // has had the queue alone since.
+      if !terms.isWorker {
+        try role.registration?.confirm(until: deadline)
+      } else if let holder = try queue.role.place.roleHolder() {
+        source.place.end(nil, asDeath: false)
+        throw queue.replaced(by: holder.holder)
+      }
       return (source, role.registration)
     } catch {
       role.registration?.close()
@@ -102,8 +106,9 @@ struct DirectoryQueue: QueueStore {
 
   func abandoned() throws -> Set<EntryFile> {
     guard let place = try queue.open() else { return [] }
-    var consumers = OtherConsumers(of: queue, role: nil)
-    return try consumers.abandoned(at: place, own: "").reduce(into: []) {
+    var consumers = OtherConsumers(of: queue)
+    let look = try consumers.look(at: Array(place.consumers()), in: place)
+    return try look.abandoned.reduce(into: []) {
       $0.formUnion(try place.batches(QueueDirectory.takenPath($1)) ?? [])
     }
   }
@@ -223,24 +228,22 @@ struct DirectoryQueue: QueueStore {
 struct ConsumerRole {
   /// The name of its directory in `taken/`, which was never used.
   let name: String
+  /// Nil without room for it, and for a sweep.
   let registration: PresenceRegistration?
-  /// The registration that has the exclusive role while it begins.
-  let gate: PresenceRegistration?
 
-  static func alone(_ own: PresenceRegistration) -> Self {
-    Self(name: "consumer-" + Nonce.next(), registration: own, gate: own)
+  static func alone(_ own: PresenceRegistration?) -> Self {
+    Self(name: "consumer-" + Nonce.next(), registration: own)
   }
 
-  /// One of several, which has the exclusive role while it begins: so that it waits for a consumer
-  /// that has the queue alone, and that consumer sees its directory.
-  static func worker(_ own: PresenceRegistration, gate: PresenceRegistration) -> Self {
-    Self(name: OtherConsumers.directory(of: own), registration: own, gate: gate)
+  /// One of several.
+  static func worker(_ own: PresenceRegistration) -> Self {
+    Self(name: OtherConsumers.directory(of: own), registration: own)
   }
 
   /// One of several, without room for its registration.
   static func unregistered() -> Self {
     let declaration = LeaseDeclaration(mode: .exclusive, term: LeaseDeclaration.whileRunning)
-    return Self(name: OtherConsumers.prefix + declaration.name, registration: nil, gate: nil)
+    return Self(name: OtherConsumers.prefix + declaration.name, registration: nil)
   }
 }
 

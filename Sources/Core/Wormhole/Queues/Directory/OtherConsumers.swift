@@ -2,28 +2,51 @@ import WormholeSystem
 
 /// The other consumers of a queue: which directories in `taken/` have no live owner.
 ///
-/// The directory of a worker is named after its registration in the queue's presence; any other
-/// belongs to the consumer that has, or had, the queue alone. A worker that has been stopped for a
-/// grace loses its directories like a dead one, and finds them gone when it continues.
+/// The directory of a worker is named after its registration in the queue's presence. One that begins
+/// with `free` has no owner. Any other belongs to the consumer that has, or had, the queue alone. A
+/// consumer that has been stopped for a grace loses its directories like a dead one, and finds them
+/// gone when it continues.
 ///
 /// A worker without room for a registration locks its directory instead, which was the directory of
 /// a consumer that is gone, and declares itself in the name like the holder of a lease. It locks
 /// the directory before it gives it that name; so an unlocked directory with such a name is
 /// abandoned for good.
 struct OtherConsumers {
-  /// How often a consumer looks whether another is stopped, which causes no event.
-  private static let lookInterval: Duration = .seconds(1)
   static let prefix = "worker-"
+
+  /// The state of a directory's owner.
+  private enum Owner {
+    case gone
+    /// Stopped, but not for long enough.
+    case stopped
+    /// It lives, but nothing shows whether it is stopped.
+    case hidden
+    case running
+  }
+
+  /// What a look has found.
+  struct Look {
+    /// The directories whose owners are gone.
+    var abandoned: [String] = []
+    /// The registrations of those that are dead.
+    var dead: [String] = []
+    /// The live owners.
+    var living: [PresenceMember] = []
+    /// Whether one of them may soon be gone, because it is stopped.
+    var hasStopped = false
+    /// Whether there is one of which nothing shows whether it is stopped.
+    var hasHidden = false
+  }
 
   private let queue: Queue
   /// The exclusive registration of this process, at the beginning.
   private let role: String?
-  /// When to look again; nil without other consumers.
-  private(set) var due: ContinuousClock.Instant? = .now
+  /// The live registrations that need no look, except whether their processes are stopped.
+  var watched: [String: PresenceMember] = [:]
   private var suspendedSince: [String: ContinuousClock.Instant] = [:]
   private var observed: [LeaseDeclaration: Observed] = [:]
 
-  init(of queue: Queue, role: String?) {
+  init(of queue: Queue, role: String? = nil) {
     self.queue = queue
     self.role = role
   }
@@ -43,32 +66,88 @@ struct OtherConsumers {
 
   static func isWorker(_ directory: String) -> Bool { directory.hasPrefix(prefix) }
 
-  /// Makes the next look immediate, because a consumer came, left or died.
-  mutating func noteChange() { due = .now }
-
-  /// Returns the directories whose consumers are gone; none if it is not time to look.
+  /// Looks at all of some directories.
   ///
-  /// - Parameter own: this consumer's directory; directories that it took over have longer names.
-  /// - Complexity: one listing, and a look at the registration of each other consumer.
-  mutating func abandoned(at place: QueueDirectory, own: String) throws -> [String] {
-    guard due.hasPassed else { return [] }
-    let others = try place.consumers().filter { $0 != own && !$0.hasPrefix(own + ".") }.sorted()
-    var suspended: [String: ContinuousClock.Instant] = [:]
-    let abandoned = try others.filter { directory in
-      if let declaration = Self.declaration(directory) {
-        return try isGone(declaration, at: place)
-      }
-      guard let owner = try owner(of: directory) else { return true }
-      guard owner.state == .suspended else { return false }
-      let since = suspendedSince[owner.id] ?? .now
-      suspended[owner.id] = since
-      return try ContinuousClock.now - since >= LeaseRequest.grace
-        && queue.role.place.endWork(of: owner, until: .now + LeaseRequest.grace)
+  /// - Complexity: a look at the registration of each.
+  mutating func look(at directories: [String], in place: QueueDirectory) throws -> Look {
+    var look = Look()
+    for directory in directories { _ = try add(directory, to: &look, in: place) }
+    return look
+  }
+
+  /// Looks at the directories of consumers that had the queue alone, and at those of the workers that
+  /// follow a consumer in the ring of their names, up to the first that is seen to run: it looks at
+  /// those that follow.
+  ///
+  /// - Parameter names: the names in `taken/`.
+  mutating func look(
+    after own: String, among names: [String], in place: QueueDirectory
+  ) throws -> Look {
+    let others = names.filter { !Self.belongs($0, to: own) && !QueueDirectory.isFree($0) }
+    let workers = others.filter(Self.isWorker).sorted()
+    var look = try look(at: others.filter { !Self.isWorker($0) }, in: place)
+    for directory in workers.filter({ $0 > own }) + workers.filter({ $0 < own }) {
+      if try add(directory, to: &look, in: place) { break }
     }
-    suspendedSince = suspended
-    let pause = suspended.isEmpty ? Self.lookInterval : LeaseRequest.grace
-    due = abandoned.count < others.count ? .now + pause : nil
-    return abandoned
+    return look
+  }
+
+  /// Returns the directories of the consumers that look at a worker: of the one before it in the ring, and
+  /// of one that has the queue alone.
+  static func onlookers(of own: String, among names: [String]) -> [String] {
+    let others = names.filter { !belongs($0, to: own) && !QueueDirectory.isFree($0) }
+    let workers = others.filter(isWorker)
+    let before = workers.filter { $0 < own }.max() ?? workers.max()
+    return others.filter { !isWorker($0) || $0 == before }
+  }
+
+  /// Returns whether a directory is a consumer's own, or one that it took over.
+  static func belongs(_ directory: String, to own: String) -> Bool {
+    directory == own || directory.hasPrefix(own + ".")
+  }
+
+  /// - Returns: whether its owner is seen to run.
+  private mutating func add(
+    _ directory: String, to look: inout Look, in place: QueueDirectory
+  ) throws -> Bool {
+    switch try owner(directory, &look, in: place) {
+    case .gone: look.abandoned.append(directory)
+    case .stopped: look.hasStopped = true
+    case .hidden: look.hasHidden = true
+    case .running: return true
+    }
+    return false
+  }
+
+  private mutating func owner(
+    _ directory: String, _ look: inout Look, in place: QueueDirectory
+  ) throws -> Owner {
+    if QueueDirectory.isFree(directory) { return .gone }
+    if let declaration = Self.declaration(directory) {
+      return try isGone(declaration, at: place) ? .gone : .hidden
+    }
+    let known = Self.isWorker(directory) ? watched[Self.id(directory)] : nil
+    if let known, let isStopped = known.isStopped {
+      look.living.append(known)
+      return try state(of: known, isStopped: isStopped)
+    }
+    guard let owner = try Self.owner(of: directory, in: queue), owner.id != role else {
+      if Self.isWorker(directory) { look.dead.append(Self.id(directory)) }
+      return .gone
+    }
+    look.living.append(owner)
+    return try owner.state == .unknown
+      ? .hidden : state(of: owner, isStopped: owner.state == .suspended)
+  }
+
+  private mutating func state(of owner: PresenceMember, isStopped: Bool) throws -> Owner {
+    let since = isStopped ? suspendedSince[owner.id] ?? .now : nil
+    suspendedSince[owner.id] = since
+    guard let since else { return .running }
+    let isGone =
+      try ContinuousClock.now - since >= LeaseRequest.grace
+      && queue.role.place.endWork(of: owner, until: .now + LeaseRequest.grace)
+    return isGone ? .gone : .stopped
   }
 
   /// Returns whether a worker without a registration has ended, or has been stopped for a grace.
@@ -98,15 +177,9 @@ struct OtherConsumers {
     return Array(taken)
   }
 
-  private func owner(of directory: String) throws -> PresenceMember? {
-    let owner = try Self.owner(of: directory, in: queue)
-    return owner?.id == role ? nil : owner
-  }
-
   /// - Returns: nil if it is no longer present.
   static func owner(of directory: String, in queue: Queue) throws -> PresenceMember? {
-    let id =
-      isWorker(directory) ? id(directory) : try queue.role.place.roleID()
-    return try id.flatMap { try queue.role.place.living($0) }
+    isWorker(directory)
+      ? try queue.role.place.living(id(directory)) : try queue.role.place.roleHolder()
   }
 }

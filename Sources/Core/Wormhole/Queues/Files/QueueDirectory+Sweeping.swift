@@ -159,22 +159,25 @@ extension QueueDirectory {
 
 /// Removal of a queue's parts, when it is empty and has no consumer.
 ///
-/// The process that removes it is its consumer for that time, so no other process is. Each part is
-/// removed only if it is empty, by a path through that consumer's own directory: a consumer that
-/// was replaced while it was stopped no longer removes anything (ENOENT). A sender that arrives at
-/// the same moment finds a part missing, creates all of them again, and stores its entry there; the
+/// The process that removes it has the lease of the consumers' role for that time, so no other process
+/// gets the role; and no process waits longer for it than the term of a lease. Each part is
+/// removed only if it is empty, by a path through a directory in `taken/` of its own: one that
+/// lost the lease while it was stopped no longer removes anything (ENOENT). A sender or worker that arrives
+/// at the same moment finds a part missing, creates all of them again, and stores its entry there; the
 /// directory is then not empty, and stays.
 extension Queue {
   /// - Returns: whether all parts are gone except for the lease.
   package func removeParts() throws -> Bool {
-    let registration = try role.enterExclusively(overtaking: .nobody, until: .now)
-    defer { registration.close() }
-    // Workers are not exclusive. One that begins now waits for this process.
-    guard try !role.members().contains(where: { !$0.isExclusive }) else { return false }
-    let consumer = try DirectoryConsumer(
-      DeliveryTerms(OpenQueue(self)), as: .alone(registration))
-    // As at the beginning of consuming.
-    try registration.confirm()
+    let role = role.place
+    return try Change(role.directory, protecting: role.role.fileName, .init(until: .now)) { _, _ in
+      try self.removePartsUnderLease()
+    }.run()
+  }
+
+  private func removePartsUnderLease() throws -> Bool {
+    guard try role.members().isEmpty else { return false }
+    let consumer = try DirectoryConsumer(DeliveryTerms(OpenQueue(self)), as: .alone(nil))
+    defer { consumer.place.end(nil, asDeath: false) }
     try sweep()
     guard let place = try open(), try place.isEmpty() else {
       return false

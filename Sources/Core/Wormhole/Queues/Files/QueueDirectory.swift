@@ -56,6 +56,11 @@ package final class QueueDirectory: Sendable {
   package static let passingPrefix = "outcome-"
   private static let free = "free"
 
+  /// Returns whether a directory in `taken/` has no owner, so that each consumer may take it.
+  static func isFree(_ directory: String) -> Bool {
+    directory == free || directory.hasPrefix(free + "-")
+  }
+
   package static func pendingPath(_ batch: EntryFile) -> String { pending + "/" + batch.text }
 
   package static func takenPath(_ consumer: String) -> String { taken + "/" + consumer }
@@ -127,8 +132,21 @@ package final class QueueDirectory: Sendable {
 
   /// Makes a directory that no consumer has.
   package func makeSpareTaken() throws(Errno) {
-    let path = "\(Self.taken)/\(Self.free)-\(Nonce.next())"
+    let path = Self.freePath()
     _ = try ifPresent(makingRoom { () throws(Errno) in try makeDirectory(path) })
+  }
+
+  private static func freePath() -> String { "\(taken)/\(free)-\(Nonce.next())" }
+
+  /// Gives the directory of a consumer that is gone to all others, unless another process was faster.
+  ///
+  /// - Returns: its new name; nil if it had nothing for them.
+  func giveBack(_ directory: String) throws(Errno) -> String? {
+    let path = Self.takenPath(directory)
+    guard try !removeIfEmpty(path) else { return nil }
+    let free = Self.freePath()
+    guard try ifPresent(move(path, to: free)) != nil else { return nil }
+    return String(free.dropFirst(Self.taken.count + 1))
   }
 
   // MARK: Storing
@@ -403,6 +421,11 @@ extension QueueDirectory {
   @discardableResult
   package func removeIfEmpty(_ path: String) throws(Errno) -> Bool {
     try WormholeSystem.removeIfEmpty(path, at: descriptor.rawValue)
+  }
+
+  /// Sets the times of a directory, which is an event for those that watch it.
+  package func touch(_ path: String) throws(Errno) {
+    try WormholeSystem.touch(path, at: descriptor.rawValue)
   }
 
   /// Synchronizes the names in a part of the queue to the disk.

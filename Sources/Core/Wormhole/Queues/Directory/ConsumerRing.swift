@@ -1,0 +1,230 @@
+import Dispatch
+import Synchronization
+import WormholeSystem
+
+/// The looks of one consumer at others, on a thread of their own, from its joining to its end: also
+/// while its program handles an entry, for which nobody else may look.
+///
+/// The workers of a queue are a ring, in the order of their names. Each looks at the next one only,
+/// and past those that do not look themselves: dead or stopped ones, and ones in another namespace,
+/// which may be stopped. So the cost of a queue grows with the number of its workers, and not with
+/// its square. What a dead or stopped one has taken is given back to all, as a directory without an
+/// owner.
+///
+/// | change | how it is noticed |
+/// |---|---|
+/// | the next one ends | by an event of its registration's file |
+/// | it is stopped | by a look each second; none is needed in the same process |
+/// | another one joins | it touches the directory of the one before it, which is an event there |
+/// | an event was missed | by a look at all names from time to time |
+final class ConsumerRing: Cancelling {
+  private struct State {
+    var others: OtherConsumers
+    /// The names in `taken/`; nil if they may have changed.
+    var names: [String]?
+    var watches: [String: Watch] = [:]
+    /// When the registrations that are watched can be relied on: an event comes before its lock is free.
+    var quietFrom = ContinuousClock.now
+    var namesDue = ContinuousClock.now
+  }
+
+  /// How often a consumer looks whether the next one is stopped, which causes no event.
+  private static let lookInterval: Duration = .seconds(1)
+  /// How often it reads all names.
+  private static let namesInterval: Duration = .seconds(10)
+  /// How long after an event a lock may still be held.
+  private static let unrest: Duration = .seconds(5)
+
+  private let directory: OpenQueue
+  private let own: String
+  /// Taken for as long as a look lasts, by one thread at a time except at the beginning.
+  private let state: Mutex<State>
+  private let queue = Blocking.queue()
+  private let latch = WakeLatch()
+  private let looks = FollowUpChecks()
+  private let end = CancelMark()
+  private let hasBegun = Atomic(false)
+  private let news = News()
+
+  /// What may have changed since the last look.
+  private final class News: Sendable {
+    /// The names in `taken/`.
+    let names = Atomic(true)
+    /// The registrations that are watched.
+    let members = Atomic(false)
+  }
+
+  /// - Parameter own: the name of the consumer's directory.
+  init(_ directory: OpenQueue, _ own: String, _ others: OtherConsumers) {
+    self.directory = directory
+    self.own = own
+    state = Mutex(State(others: others))
+    latch.call { [weak self] in
+      guard let self else { return }
+      queue.async { [weak self] in self?.look() }
+    }
+    looks.use { [latch] in latch.raise() }
+  }
+
+  func cancel() {
+    end.cancel()
+    looks.cancel()
+  }
+
+  /// Begins to look after a pause: a consumer that ends soon needs no thread.
+  func begin(after pause: Duration) {
+    Timers.after(pause) { [weak self] in self?.begin() }
+  }
+
+  /// Begins to look; once.
+  func begin() {
+    guard !hasBegun.exchange(true, ordering: .sequentiallyConsistent) else { return }
+    latch.raise()
+  }
+
+  /// Another consumer may have joined.
+  func noteNames() {
+    news.names.store(true, ordering: .sequentiallyConsistent)
+    if hasBegun.load(ordering: .sequentiallyConsistent) { latch.raise() }
+  }
+
+  /// Looks once, at the beginning, and says to those that have to look at this consumer that it is there.
+  ///
+  /// - Returns: The directories without an owner.
+  func join(at place: QueueDirectory) throws -> [String] {
+    try state.withLock { state in
+      let names = Array(try place.consumers())
+      for name in OtherConsumers.onlookers(of: own, among: names) {
+        // It is gone, or another user's: then it finds the new name when it reads all names.
+        try? place.touch(QueueDirectory.takenPath(name))
+      }
+      let look = try state.others.look(after: own, among: names, in: place)
+      return names.filter(QueueDirectory.isFree) + (try giveBack(look, at: place))
+    }
+  }
+
+  private func look() {
+    guard !end.isCancelled else { return }
+    do {
+      let next = try state.withLock { try look(&$0) }
+      if let next { latch.raise(at: next) }
+    } catch {
+      // A lack of descriptors passes. If the queue was removed, its consumer finds that, and ends this.
+      news.names.store(true, ordering: .sequentiallyConsistent)
+      news.members.store(true, ordering: .sequentiallyConsistent)
+      latch.raise(at: .now + Self.lookInterval)
+    }
+  }
+
+  /// - Returns: When to look again; nil if it is alone.
+  private func look(_ state: inout State) throws -> ContinuousClock.Instant? {
+    if news.members.exchange(false, ordering: .sequentiallyConsistent) {
+      state.others.watched = [:]
+      state.quietFrom = .now + Self.unrest
+    }
+    if news.names.exchange(false, ordering: .sequentiallyConsistent) || state.namesDue <= .now {
+      state.names = nil
+    }
+    var look = OtherConsumers.Look()
+    let place = try directory.openForConsumer(isCourteous: false)
+    repeat {
+      let names = try state.names ?? Array(place.consumers())
+      if state.names == nil { state.namesDue = .now + Self.namesInterval }
+      state.names = names
+      look = try state.others.look(after: own, among: names, in: place)
+      if !look.abandoned.isEmpty { state.names = nil }
+      _ = try giveBack(look, at: place)
+      // First the watch, then the look.
+    } while try watch(look.living, &state) || state.names == nil
+    guard !look.living.isEmpty || look.hasHidden else {
+      return state.names?.contains { !OtherConsumers.belongs($0, to: own) } == true
+        ? state.namesDue : nil
+    }
+    if look.hasStopped { return .now + LeaseRequest.grace }
+    let isSure = !look.hasHidden && state.quietFrom <= .now
+    if isSure {
+      let watched = look.living.filter { state.watches[$0.id]?.hasEvents == true }
+      state.others.watched = Dictionary(
+        watched.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+    }
+    if look.hasHidden { state.names = nil }
+    // A process that is stopped does not look, whoever its neighbor is.
+    let areOwn = look.living.allSatisfy { $0.isOwnProcess && state.watches[$0.id] != nil }
+    return areOwn && isSure ? state.namesDue : .now + Self.lookInterval
+  }
+
+  /// Watches the registrations of those that were looked at, and of no others.
+  ///
+  /// - Returns: Whether there is a new watch.
+  private func watch(_ members: [PresenceMember], _ state: inout State) throws -> Bool {
+    var watches: [String: Watch] = [:]
+    var isNew = false
+    for member in members where watches[member.id] == nil {
+      if let known = state.watches[member.id] {
+        watches[member.id] = known
+        continue
+      }
+      isNew = true
+      watches[member.id] = try directory.queue.role.place.watchMember(member.id) {
+        [news, looks] in
+        news.members.store(true, ordering: .sequentiallyConsistent)
+        looks.begin()
+      }
+    }
+    state.watches = watches
+    return isNew && watches.count == Set(members.map(\.id)).count
+  }
+
+  /// Gives the directories of consumers that are gone to all.
+  ///
+  /// - Returns: Their new names.
+  private func giveBack(_ look: OtherConsumers.Look, at place: QueueDirectory) throws -> [String] {
+    let free = try look.abandoned.compactMap { try place.giveBack($0) }
+    try directory.queue.role.place.retire(look.dead)
+    return free
+  }
+}
+
+/// The directories in `taken/` that may have no owner, for one consumer.
+final class FreeDirectories: Sendable {
+  private struct State {
+    var names: Set<String> = []
+    var mayHaveMore = false
+  }
+
+  private let state = Mutex(State())
+
+  func add(_ names: [String]) { state.withLock { $0.names.formUnion(names) } }
+
+  /// Adds those that an event names.
+  ///
+  /// - Returns: Whether there are any.
+  func note(_ news: WatchNews) -> Bool {
+    if news.isEverything || !news.own.isEmpty {
+      noteEverything()
+      return true
+    }
+    let free = news.names.keys.map(\.text).filter(QueueDirectory.isFree)
+    add(free)
+    return !free.isEmpty
+  }
+
+  func noteEverything() { state.withLock { $0.mayHaveMore = true } }
+
+  /// Returns all of them, once.
+  ///
+  /// - Parameter list: Returns the names in `taken/`.
+  func take(_ list: () throws -> Set<String>) throws -> Set<String> {
+    guard state.withLock({ $0.mayHaveMore || !$0.names.isEmpty }) else { return [] }
+    let (names, mayHaveMore) = state.withLock { state in
+      (exchange(&state.names, with: []), exchange(&state.mayHaveMore, with: false))
+    }
+    guard mayHaveMore else { return names }
+    do {
+      return try list().filter(QueueDirectory.isFree)
+    } catch {
+      noteEverything()
+      throw error
+    }
+  }
+}
