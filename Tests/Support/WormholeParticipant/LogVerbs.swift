@@ -10,7 +10,7 @@ import WormholeSystem
 /// log-follow NAME SUBSCRIBER LAST NOTES   reads until the number LAST was acknowledged; notes each:
 ///                                         "MESSAGE PAYLOAD [again] [missed COUNT]"
 /// log-drain NAME SUBSCRIBER NOTES         the same, until there is none
-/// log-subscribe NAME SUBSCRIBER           begins to read
+/// log-subscribe NAME SUBSCRIBER [SECONDS] begins to read
 /// log-next NAME                           answers "MESSAGE PAYLOAD …" or "nothing"
 /// log-acknowledge NAME                    counts the last one as read
 /// ```
@@ -40,7 +40,8 @@ enum LogVerbs {
       while let message = try reader.next(until: .now) { try note(describe(message), in: rest[1]) }
       reader.close()
     case "log-subscribe":
-      let reader = try log.subscribe(rest[0], until: .now)
+      let wait = Duration.seconds(rest.dropFirst().first.flatMap { Int($0) } ?? 0)
+      let reader = try log.subscribe(rest[0], until: .now + wait)
       readers.withLock { $0[log.name] = reader }
     case "log-next":
       let reader = readers.withLock { $0[log.name] }

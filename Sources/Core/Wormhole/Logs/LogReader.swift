@@ -53,17 +53,16 @@ extension Log {
     let presence = LogCursor.presence(subscriber, of: self)
     // All attempts together, and not each, wait so long.
     let deadline = deadline ?? .now + Value.standardWait
-    var entry = presence.exclusiveEntry(until: deadline)
+    var entry = presence.exclusiveEntry(until: deadline, completes: false)
     return StepwiseWait {
       do {
         return try entry.step().then { registration in
-          try registration.watch()
           let cursor = LogCursor(log: self, subscriber: subscriber, registration: registration)
           return .done(try reading(from: start, cursor, until: deadline))
         }
       } catch let error as AppGroupError where error.code == .leaseLost {
         // Stopped while it subscribed, and replaced: it has read nothing.
-        entry = presence.exclusiveEntry(until: deadline)
+        entry = presence.exclusiveEntry(until: deadline, completes: false)
         return .again
       }
     }
@@ -159,6 +158,8 @@ extension Log {
       guard let known = try log.memory.state(of: log.value) else { throw Errno.staleHandle }
       let position = try cursor.claim(known, until: deadline) { try log.position(of: start) }
       // Stopped between the two steps, this may have replaced its own successor.
+      try cursor.registration.complete()
+      try cursor.registration.watch()
       try cursor.registration.confirm(until: deadline)
       state.withLock { $0.begin(at: position) }
     }

@@ -203,9 +203,7 @@ extension Presence {
     content: PropertyListValue? = nil, overtaking: Overtaking = .suspended,
     until deadline: ContinuousClock.Instant? = nil
   ) throws -> PresenceRegistration {
-    let registration = try exclusiveEntry(content, overtaking, until: deadline).run()
-    try registration.watch()
-    return registration
+    try watchedEntry(content, overtaking, until: deadline).run()
   }
 
   /// Registers this process as the exclusive one; see the form without `async`. Cancelling the task
@@ -214,20 +212,39 @@ extension Presence {
     content: PropertyListValue? = nil, overtaking: Overtaking = .suspended,
     until deadline: ContinuousClock.Instant? = nil
   ) async throws -> PresenceRegistration {
-    let registration = try await runSuspending {
-      exclusiveEntry(content, overtaking, until: deadline)
-    }
-    try registration.watch()
-    return registration
+    try await runSuspending { watchedEntry(content, overtaking, until: deadline) }
   }
 
-  /// Returns the wait of `enterExclusively`; the registration is watched once it is needed for long.
-  func exclusiveEntry(
-    _ content: PropertyListValue? = nil, _ overtaking: Overtaking = .suspended,
+  /// Returns the wait of `enterExclusively`.
+  private func watchedEntry(
+    _ content: PropertyListValue?, _ overtaking: Overtaking,
     until deadline: ContinuousClock.Instant?
   ) -> sending any Waiting<PresenceRegistration> {
+    // All attempts together, and not each, wait so long.
+    let deadline = deadline ?? .now + Value.standardWait
+    var entry = exclusiveEntry(content, overtaking, until: deadline)
+    return StepwiseWait {
+      try entry.step().then { registration in
+        try registration.watch()
+        guard registration.loss != nil else { return .done(registration) }
+        // Stopped just after it had entered, and overtaken: it has begun nothing.
+        registration.close()
+        entry = exclusiveEntry(content, overtaking, until: deadline)
+        return .again
+      }
+    }
+  }
+
+  /// Returns the wait of a process that becomes the exclusive one; the registration is watched once it is needed for long.
+  ///
+  /// - Parameter completes: See `PresenceStore.exclusiveEntry`.
+  func exclusiveEntry(
+    _ content: PropertyListValue? = nil, _ overtaking: Overtaking = .suspended,
+    until deadline: ContinuousClock.Instant?, completes: Bool = true
+  ) -> sending any Waiting<PresenceRegistration> {
     entry(isExclusive: true, content) {
-      store.exclusiveEntry($0, overtaking, until: deadline ?? .now + Value.standardWait)
+      store.exclusiveEntry(
+        $0, overtaking, until: deadline ?? .now + Value.standardWait, completes: completes)
     }
   }
 

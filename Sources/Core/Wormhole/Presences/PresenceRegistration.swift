@@ -63,6 +63,11 @@ public final class PresenceRegistration: Sendable {
     try hold.confirm(until: deadline)
   }
 
+  /// See `PresenceHold.complete`.
+  func complete() throws {
+    try reporting(presence.title.action, path: presence.path) { try hold.complete() }
+  }
+
   // MARK: Its end
 
   /// The instant by which the holder must stop what only it may do, unless an answer from etcd

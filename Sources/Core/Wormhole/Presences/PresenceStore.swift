@@ -25,9 +25,12 @@ package protocol PresenceStore: Sendable {
   func enter(_ record: PresenceRecord, tidies: Bool) throws -> any PresenceHold
 
   /// Returns the wait for the exclusive role. Only one thread at a time takes a step.
+  ///
+  /// - Parameter completes: False if the process has to prepare something in the role first: see
+  ///   `PresenceHold.complete`.
   func exclusiveEntry(
     _ record: PresenceRecord, _ overtaking: Presence.Overtaking,
-    until deadline: ContinuousClock.Instant
+    until deadline: ContinuousClock.Instant, completes: Bool
   ) -> any Waiting<any PresenceHold>
 
   func sight() -> any PresenceSight
@@ -56,6 +59,13 @@ package protocol PresenceHold: AnyObject, Sendable {
   ///
   /// - Parameter asDeath: Whether other processes should find what a dead process leaves behind.
   func end(asDeath: Bool)
+
+  /// Ends the entering of a process that has prepared what it needs for the role. Until then another
+  /// process takes the role over after two seconds, wherever this one runs. On etcd the session is such a
+  /// term.
+  ///
+  /// - Throws: `leaseLost` if that has happened.
+  func complete() throws
 
   /// Checks that it still exists; see `PresenceRegistration.confirm`.
   func confirm(until deadline: ContinuousClock.Instant?) throws
@@ -88,6 +98,7 @@ package protocol PresenceHold: AnyObject, Sendable {
 // A directory has no such end, and etcd no such descriptor.
 extension PresenceHold {
   package var inheritable: Int32? { nil }
+  package func complete() throws {}
   var condition: (any EngineCondition)? { nil }
   var limits: HoldLimits? { nil }
 }
@@ -241,8 +252,10 @@ package final class StoppedHolders: Sendable {
     at path: @autoclosure () -> String = ""
   ) -> Bool {
     let isStopped = overtaking == .suspended && (isWorkStopped || member.state == .suspended)
+    // To enter is a short step, wherever its process runs. One that is seen to run gets to its end.
+    let isShort = member.isEntering && member.state != .running
     return seen.withLock { seen in
-      guard isStopped || member.isEntering else {
+      guard isStopped || isShort else {
         seen = nil
         return false
       }
@@ -257,8 +270,7 @@ package final class StoppedHolders: Sendable {
           with: member.holder, forThe: "role", path(), lasting: LeaseRequest.graceAtTerminal)
       }
       let grace = next.isPaused ? LeaseRequest.graceAtTerminal : LeaseRequest.grace
-      // To enter is a short step, wherever its process runs.
-      let terms = [isStopped ? grace : nil, member.isEntering ? LeaseDeclaration.standardTerm : nil]
+      let terms = [isStopped ? grace : nil, isShort ? LeaseDeclaration.standardTerm : nil]
       next.due = next.since + (terms.compactMap(\.self).min() ?? .zero)
       seen = next
       return next.due <= .now

@@ -221,12 +221,18 @@ extension Queue {
     var left = try abandoned()
     guard id.map({ $0.files.contains(where: left.contains) }) ?? !left.isEmpty else { return 0 }
     return try attempt("consume") {
-      let membership: QueueMembership
-      do {
-        membership = try store.joining(DeliveryTerms(OpenQueue(self)), until: .now).run()
-      } catch let error as AppGroupError where error.code == .timedOut {
-        return 0
+      var joined: QueueMembership?
+      while joined == nil {
+        do {
+          joined = try store.joining(DeliveryTerms(OpenQueue(self)), until: .now).run()
+        } catch let error as AppGroupError where error.code == .timedOut {
+          return 0
+        } catch let error as AppGroupError where error.code == .leaseLost {
+          // Stopped while it joined, and replaced: it has begun nothing.
+          continue
+        }
       }
+      guard let membership = joined else { return 0 }
       var source = membership.source
       defer { source.place.end(membership.registration, asDeath: false) }
       var count = 0

@@ -32,8 +32,9 @@ import WormholeTestSupport
         }
         // The last of them is late: the machine may be slow, but the time is over then.
         if number > 9 { pauseThread(max(deadline - .now, .zero)) }
-        // It becomes a consumer by the first one, and takes over from one of the workers by the second.
-        return number <= 2 ? .proceed : .fail(.noSuchFile)
+        // It takes over from one of the workers by the first one, gives back what the other had by the second,
+        // and becomes a consumer by the third.
+        return number <= 3 ? .proceed : .fail(.noSuchFile)
       }
       let ended = try Faults.$plan.withValue(plan) {
         try scene.queue.endAbandoned(reason: "too late", until: deadline)

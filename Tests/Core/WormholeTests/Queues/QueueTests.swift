@@ -270,6 +270,22 @@ struct QueueTests {
     #expect(aside.count == 1 && aside[0].name.hasPrefix(ids[1].batch.text.prefix(20).description))
   }
 
+  @Test("sends at the present time again after a clock that was ahead, once nothing from then is left")
+  func clockSetRight() throws {
+    let time = Mutex<UInt64>(7_200_000_000_000)
+    let clock: @Sendable () -> UInt64 = { time.withLock { $0 } }
+    let queue = Queue(container: self.queue.container, name: "q", clock: clock)
+    let sender = try queue.sender("a")
+    let ahead = try sender.enqueue(0)
+    time.withLock { $0 = 1_000_000_000 }
+    #expect(ahead.isBefore(try sender.enqueue(1)))
+    let consumer = try queue.consume()
+    while let entry = try consumer.next(until: .now) { try entry.acknowledge() }
+    try eventually("the time of sending is right") {
+      try sender.enqueue(2).sent.timeIntervalSince1970 < 10
+    }
+  }
+
   @Test("keeps a sender's order when the clock is set back, even over a restart", .bothEngines)
   func clockSetBack() throws {
     let time = Mutex<UInt64>(2_000)

@@ -368,6 +368,54 @@ struct QueueWorkerTests {
   }
 
   #if DEBUG
+    @Test("joins with as many calls beside thirty workers as beside three")
+    func costOfJoining() throws {
+      try send(0..<1)
+      var workers: [Queue.Consumer] = []
+      var counts: [Int] = []
+      for number in [3, 30] {
+        while workers.count < number { workers.append(try scene.queue.work()) }
+        counts.append(try #require(Int(try scene.participant().ask("calls queue-join q"))))
+      }
+      #expect(counts[1] <= counts[0] + 2, "\(counts)")
+      for worker in workers { worker.close() }
+    }
+  #endif
+
+  @Test("is not woken when others join, work and leave: it looks at the next one only")
+  func rest() throws {
+    try send(0..<1)
+    let idle = try scene.participant()
+    #expect(try idle.ask("queue-join q") == "done")
+    #expect(try idle.ask("queue-next q") == "a 0")
+    #expect(try idle.ask("queue-acknowledge q") == "done")
+    #expect(try idle.ask("queue-next q") == "nothing")
+    let others = try (0..<2).map { _ in try scene.participant() }
+    for other in others { #expect(try other.ask("queue-join q") == "done") }
+    let before = try switches(of: idle)
+    for _ in 0..<30 {
+      let workers = try (0..<4).map { _ in try scene.queue.work() }
+      for worker in workers { worker.close() }
+    }
+    let count = try switches(of: idle) - before
+    // Without the ring each join and each leaving causes more than ten looks at all.
+    #expect(count < 300)
+    print("120 workers joined and left: an idle one had \(count) context switches")
+  }
+
+  /// Returns how often the threads of a process have waited.
+  private func switches(of process: Participant) throws -> Int {
+    let tasks = "/proc/\(process.processID)/task"
+    return try FileDescriptor.open(tasks, [.readOnly, .directory]).entries().reduce(0) {
+      sum, task in
+      // The thread has ended.
+      let path = tasks + "/" + task.name.text + "/status"
+      let count = try? procField("voluntary_ctxt_switches:", of: path, radix: 10)
+      return sum + Int(count.flatMap(\.self) ?? 0)
+    }
+  }
+
+  #if DEBUG
     @Test("delivers what it has taken over, even if a call fails while it looks into that")
     func failingTakeover() throws {
       var place = 0

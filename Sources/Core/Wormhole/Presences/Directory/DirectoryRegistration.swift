@@ -70,6 +70,15 @@ final class DirectoryRegistration: PresenceHold {
     try? post.unlock()
   }
 
+  func complete() throws {
+    guard let place = try presence.directory.open(),
+      try ifPresent(presence.publish(record, at: place)) != nil
+    else {
+      let taker = try presence.roleID().flatMap { $0 == record.id ? nil : try presence.living($0) }
+      throw presence.title.overtaken(by: taker?.holder, path: presence.path)
+    }
+  }
+
   func confirm(until deadline: ContinuousClock.Instant?) throws {
     try look()
     switch condition.withLock({ $0.phase }) {
@@ -165,12 +174,13 @@ final class DirectoryRegistration: PresenceHold {
   private func stands(orMakeAgain: Bool) throws -> Bool {
     guard record.identity == .current else { return true }
     guard case .here(let post) = condition.withLock(\.phase) else { return true }
+    let isThere = try presence.isThere(post, record)
     if record.isExclusive, let id = try presence.roleID(), id != record.id {
       presence.remove(record)
       _ = replace(post, by: .overtaken(try presence.living(id)?.holder))
       return true
     }
-    if try presence.isThere(post, record) { return true }
+    if isThere { return true }
     // It was left meanwhile, which removes it.
     guard case .here(let now) = condition.withLock(\.phase), now === post else { return true }
     guard orMakeAgain,

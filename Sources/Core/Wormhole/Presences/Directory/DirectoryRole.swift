@@ -61,9 +61,11 @@ extension PresenceDirectory {
   /// entered: one that takes the role over then removes the file, and the late process finds that
   /// when it gives the file its name.
   ///
-  /// - Parameter removedMember: Called when the role seems to be free.
+  /// - Parameters:
+  ///   - completes: Whether it gets that name at once.
+  ///   - removedMember: Called when the role seems to be free.
   func takeRole(
-    _ record: PresenceRecord, until deadline: ContinuousClock.Instant,
+    _ record: PresenceRecord, until deadline: ContinuousClock.Instant, completes: Bool = true,
     removedMember: () throws -> PresenceMember? = { nil },
     overtakes: @escaping @Sendable (PresenceMember) throws -> Bool
   ) throws -> RoleOutcome {
@@ -108,7 +110,7 @@ extension PresenceDirectory {
         of: title.role, path, from: other.holder, in: container.root.path)
       if !other.isEntering { try retire([other.id]) }
     }
-    try publish(record, at: place.descriptor)
+    if completes || !record.isExclusive { try publish(record, at: place.descriptor) }
     hasEntered = true
     return .taken(post, fence: fence)
   }
@@ -167,6 +169,7 @@ final class DirectoryEntry: Waiting {
   private let record: PresenceRecord
   private let overtaking: Presence.Overtaking
   private let deadline: ContinuousClock.Instant
+  private let completes: Bool
   private let looks: FollowUpChecks
   private var hasBegun = false
   private var watch: Watch?
@@ -180,7 +183,7 @@ final class DirectoryEntry: Waiting {
 
   init(
     _ presence: PresenceDirectory, _ record: PresenceRecord,
-    overtaking: Presence.Overtaking, until deadline: ContinuousClock.Instant
+    overtaking: Presence.Overtaking, until deadline: ContinuousClock.Instant, completes: Bool
   ) {
     let latch = WakeLatch()
     self.latch = latch
@@ -188,6 +191,7 @@ final class DirectoryEntry: Waiting {
     self.record = record
     self.overtaking = overtaking
     self.deadline = deadline
+    self.completes = completes
     looks = FollowUpChecks { latch.raise() }
   }
 
@@ -251,8 +255,9 @@ final class DirectoryEntry: Waiting {
     // A look at all processes is for waits that last.
     let isPatient = waitsFor.map { .now >= $0.since + Self.lookInterval } ?? false
     do {
-      return try presence.takeRole(record, until: deadline, removedMember: removedMember) {
-        [stopped, overtaking, presence, isPatient] member in
+      return try presence.takeRole(
+        record, until: deadline, completes: completes, removedMember: removedMember
+      ) { [stopped, overtaking, presence, isPatient] member in
         // The holder may run while its command, with all that it has started, is stopped.
         let isLooking = overtaking == .suspended && (member.state == .suspended || isPatient)
         return try stopped.mayOvertake(

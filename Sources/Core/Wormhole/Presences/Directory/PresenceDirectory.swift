@@ -87,9 +87,9 @@ package struct PresenceDirectory: PresenceStore {
 
   package func exclusiveEntry(
     _ record: PresenceRecord, _ overtaking: Presence.Overtaking,
-    until deadline: ContinuousClock.Instant
+    until deadline: ContinuousClock.Instant, completes: Bool
   ) -> any Waiting<any PresenceHold> {
-    DirectoryEntry(self, record, overtaking: overtaking, until: deadline)
+    DirectoryEntry(self, record, overtaking: overtaking, until: deadline, completes: completes)
   }
 
   package func sight() -> any PresenceSight { DirectorySight(self) }

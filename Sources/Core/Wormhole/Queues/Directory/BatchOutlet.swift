@@ -15,6 +15,8 @@ final class BatchOutlet: QueueOutlet {
     /// The batches of this sender that waited before that, if they were listed.
     var waiting: [EntryFile]?
     var admission: Admission
+    /// When to look again for what this sender left, while its stamps are ahead of the clock.
+    var nextLook = ContinuousClock.now
     /// The status of the queue's directory when it was last synchronized to the disk.
     var durable: FileStatus?
   }
@@ -132,9 +134,19 @@ final class BatchOutlet: QueueOutlet {
     try queue.directory.synchronizeNames()
   }
 
+  /// How much the last stamp may be ahead of the clock: a minute, as one that is corrected little by little
+  /// never is.
+  private static let lead: UInt64 = 60_000_000_000
+
   private func nextStamp(at place: QueueDirectory) throws -> UInt64 {
-    let last = try state.withLock(\.last) ?? highestStamp(at: place)
-    let stamp = EntryFile.order(after: last, now: queue.clock())
+    let now = queue.clock()
+    var last = try state.withLock(\.last) ?? highestStamp(at: place)
+    // The clock was ahead. That matters no longer once nothing is left that was sent then.
+    if last > now + Self.lead, state.withLock({ $0.nextLook <= .now }) {
+      state.withLock { $0.nextLook = .now + .seconds(1) }
+      last = try highestStamp(at: place)
+    }
+    let stamp = EntryFile.order(after: last, now: now)
     state.withLock { ($0.last, $0.waiting) = (stamp, nil) }
     return stamp
   }

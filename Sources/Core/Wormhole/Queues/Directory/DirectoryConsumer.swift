@@ -360,13 +360,13 @@ struct DirectoryConsumer: ConsumerSource {
     return settled.intersection(file.name.indices)
   }
 
-  // The power failed before it was on the disk, which was not promised to its sender: so it does
-  // not exist. Only a sender that keeps a receipt may still ask for it.
+  // The power failed before it was on the disk, so it counts as never sent. Only a sender that keeps a
+  // receipt may still ask for it. A program that has stored it durably, or people, learn it by the event.
   private func drop(_ file: TakenFile, at place: QueueDirectory) throws {
     if try place.exists(QueueDirectory.sentPath(file.name)) {
       try fail(file, "the power failed before it was on the disk", at: place)
     }
-    try place.remove(file.path)
+    try place.putAside(file.path)
     try place.discardNotes(beside: file.path)
   }
 

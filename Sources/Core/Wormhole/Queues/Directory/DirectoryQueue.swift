@@ -24,7 +24,7 @@ struct DirectoryQueue: QueueStore {
     // A worker waits for a consumer that has the queue alone, but does not become one.
     let entry = queue.role.entry(isExclusive: !terms.isWorker) {
       queue.role.place.exclusiveEntry(
-        $0, .suspended, until: deadline ?? .now + Value.standardWait)
+        $0, .suspended, until: deadline ?? .now + Value.standardWait, completes: false)
     }
     return StepwiseWait {
       do {
@@ -47,6 +47,7 @@ struct DirectoryQueue: QueueStore {
       // process without a right to the role must begin again, too; and a worker beside a consumer that
       // has had the queue alone since.
       if !terms.isWorker {
+        try role.registration?.complete()
         try role.registration?.confirm(until: deadline)
       } else if let holder = try queue.role.place.roleHolder() {
         source.place.end(nil, asDeath: false)

@@ -169,7 +169,9 @@ extension Queue {
   /// - Returns: whether all parts are gone except for the lease.
   package func removeParts() throws -> Bool {
     let role = role.place
-    return try Change(role.directory, protecting: role.role.fileName, .init(until: .now)) { _, _ in
+    // A moment, because a program that is just being started shares the lock of its starter.
+    let terms = ChangeTerms(until: .now + LeaseRequest.grace)
+    return try Change(role.directory, protecting: role.role.fileName, terms) { _, _ in
       try self.removePartsUnderLease()
     }.run()
   }
