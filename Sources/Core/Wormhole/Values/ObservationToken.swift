@@ -73,6 +73,7 @@ package final class ChangeDelivery<State: Sendable>: Cancelling {
     condition = Mutex(Condition(state: initial))
     self.queue = queue
     self.look = look
+    Blocking.beginDispatchSoon()
   }
 
   /// Begins to deliver, and answers earlier signals now. So the order is: watch, read the known

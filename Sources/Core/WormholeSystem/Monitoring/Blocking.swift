@@ -1,3 +1,4 @@
+import Dispatch
 import Synchronization
 
 /// The threads for a task's calls that may block. The cooperative pool has as many threads as the
@@ -9,6 +10,16 @@ package enum Blocking {
   private static let threads = BlockingThreads()
 
   package static func queue() -> BlockingQueue { BlockingQueue() }
+
+  /// Starts the dispatch library's first thread in two seconds, once in a process, for handlers on a queue of
+  /// that library. It opens descriptors for that thread, so it has them before the end of a wait that may be long,
+  /// but not for a command that has ended by then.
+  package static func beginDispatchSoon() { _ = begins }
+
+  // On a thread of its own, which sleeps there if the library gets none.
+  private static let begins: Void = Timers.after(.seconds(2)) {
+    urgently { DispatchQueue.global().async {} }
+  }
 
   /// Runs a closure on a thread of its own. It waits for no other call of the process, as one does while
   /// 255 calls block. Without a thread now, it runs as soon as there is one.
