@@ -66,8 +66,8 @@ final class RoleWatch {
     return cause != nil
   }
 
-  func checkBeforeStart() throws(CommandError) {
-    if let loss = loss() { throw error(loss, "the command was not started") }
+  func checkBeforeStart() throws(RoleLostBeforeStart) {
+    if let loss = loss() { throw .init(error: error(loss, "the command was not started")) }
   }
 
   /// Fails if the command got SIGTERM, because then its status is not its own.
@@ -84,5 +84,21 @@ final class RoleWatch {
   private func error(_ loss: AppGroupError, _ consequence: String) -> CommandError {
     CommandError.no(
       "stay \(registration.presence.name.quoted)", because: "\(loss.reason); \(consequence)")
+  }
+}
+
+/// A role was lost before anything was begun in it.
+struct RoleLostBeforeStart: Error {
+  let error: CommandError
+
+  /// Does something in a role, and again in a new one if that was lost before a command was started.
+  static func repeating<Result>(_ body: () throws -> Result) throws -> Result {
+    while true {
+      do {
+        return try body()
+      } catch is RoleLostBeforeStart {
+        continue
+      }
+    }
   }
 }

@@ -145,18 +145,21 @@ private func runAlone(
   let wait = LockWait(arguments)
   // Received from before the start of the command: a signal that arrives meanwhile is not lost.
   let interruption = try Interruption(quits: true, adopts: true)
-  let entered: PresenceRegistration?
-  do {
-    entered = try interruption.wait {
-      try await presence.enterExclusively(
-        overtaking: presence.overtakingOfCommands, until: .now + wait.timeout)
+  let deadline = ContinuousClock.now + wait.timeout
+  try RoleLostBeforeStart.repeating {
+    let entered: PresenceRegistration?
+    do {
+      entered = try interruption.wait {
+        try await presence.enterExclusively(
+          overtaking: presence.overtakingOfCommands, until: deadline)
+      }
+    } catch let error as AppGroupError where error.code == .timedOut {
+      throw wait.conflict(name.quoted, heldBy: error.holder, error.reason)
     }
-  } catch let error as AppGroupError where error.code == .timedOut {
-    throw wait.conflict(name.quoted, heldBy: error.holder, error.reason)
+    guard let entered else { throw interruption.endStatus }
+    try environment.run(
+      arguments.requiredCommand(), as: entered, isAlone: true, interruption)
   }
-  guard let entered else { throw interruption.endStatus }
-  try environment.run(
-    arguments.requiredCommand(), as: entered, isAlone: true, interruption)
 }
 
 struct LockedRun {

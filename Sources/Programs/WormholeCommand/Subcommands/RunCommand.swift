@@ -55,23 +55,26 @@ extension CommandDescription {
     let isAlone = arguments.has("alone")
     let content = PropertyListValue.object(["command": command.words])
     let deadline = arguments.deadline()
-    let entered: PresenceRegistration? =
-      isAlone
-      ? try environment.withoutTimeLimit {
-        try interruption.wait {
-          try await presence.enterExclusively(
-            content: content, overtaking: presence.overtakingOfCommands, until: deadline)
-        }
-      } : try presence.enter(content: content)
-    guard let registration = entered else { throw interruption.endStatus }
-    defer { registration.close() }
-    let role = isAlone ? try RoleWatch(registration) : nil
     let policy = RestartPolicy(
       occasion: arguments.choice("restart"), retries: arguments.unsigned("retries") ?? 0,
       backoff: arguments.duration("backoff") ?? .zero)
-    try environment.withoutTimeLimit {
-      try supervise(command, policy, under: role, interruption, environment)
-    }.end()
+    let status = try RoleLostBeforeStart.repeating {
+      let entered: PresenceRegistration? =
+        isAlone
+        ? try environment.withoutTimeLimit {
+          try interruption.wait {
+            try await presence.enterExclusively(
+              content: content, overtaking: presence.overtakingOfCommands, until: deadline)
+          }
+        } : try presence.enter(content: content)
+      guard let registration = entered else { throw interruption.endStatus }
+      defer { registration.close() }
+      let role = isAlone ? try RoleWatch(registration) : nil
+      return try environment.withoutTimeLimit {
+        try supervise(command, policy, under: role, interruption, environment)
+      }
+    }
+    try status.end()
   }
   .refusing { arguments in
     arguments.text("timeout") != nil && !arguments.has("alone")
@@ -89,9 +92,14 @@ private func supervise(
   var isFirst = true
   while true {
     let start = ContinuousClock.now
-    let termination = try command.run(
-      variables: ["WORMHOLE_RESTARTS": "\(policy.restarts)"], under: role, interruption
-    ) { if isFirst { environment.reportReady() } }
+    let termination: Termination
+    do {
+      termination = try command.run(
+        variables: ["WORMHOLE_RESTARTS": "\(policy.restarts)"], under: role, interruption
+      ) { if isFirst { environment.reportReady() } }
+    } catch let lost as RoleLostBeforeStart where !isFirst {
+      throw lost.error
+    }
     isFirst = false
     let failure = command.failure(termination)
     let pause = interruption.isRequested ? nil : policy.pause(after: termination, of: .now - start)

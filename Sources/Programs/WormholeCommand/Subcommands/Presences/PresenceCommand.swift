@@ -120,14 +120,16 @@ extension CommandDescription {
     let interruption = try Interruption(quits: true, adopts: true)
     let isAlone = arguments.has("exclusive")
     let deadline = arguments.deadline()
-    let entered =
-      isAlone
-      ? try interruption.wait {
-        try presence.enterExclusively(
-          content: content, overtaking: presence.overtakingOfCommands, until: deadline)
-      } : try presence.enter(content: content)
-    guard let entered else { throw interruption.endStatus }
-    try environment.run(command, as: entered, isAlone: isAlone, interruption)
+    try RoleLostBeforeStart.repeating {
+      let entered =
+        isAlone
+        ? try interruption.wait {
+          try presence.enterExclusively(
+            content: content, overtaking: presence.overtakingOfCommands, until: deadline)
+        } : try presence.enter(content: content)
+      guard let entered else { throw interruption.endStatus }
+      try environment.run(command, as: entered, isAlone: isAlone, interruption)
+    }
   }
   .refusing { arguments in
     arguments.isGiven("timeout") && !arguments.has("exclusive")
