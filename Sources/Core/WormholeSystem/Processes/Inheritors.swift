@@ -36,9 +36,12 @@ package func endInheritors(
   while true {
     let tree = try ProcessTree.current()
     let heirs = tree.all.filter { inherits($0.processID, file) }
-    // The starter of the work has the file open itself, and gets those whose starters end.
+    // The starter of the work has the file open itself, and gets those whose starters end. Only a program that
+    // runs one command at a time hands a file on; this process may have other children.
     for heir in heirs where !heirs.contains(where: { $0.processID == heir.parent }) {
-      if let starter = tree.process(heir.parent), hasOpen(starter.processID, file) {
+      if let starter = tree.process(heir.parent), starter.identity != .current,
+        hasOpen(starter.processID, file)
+      {
         starters.insert(starter.identity)
       }
     }

@@ -23,7 +23,7 @@ extension CommandDescription {
         \(ProgramName.called) lock 'a b' -- sh -c 'sort -u "$1" -o "$1"' sh {}
 
       With --shared others may share the file, but nobody may change it, and {} stands for the file \
-      itself.
+      itself. Unlike with flock(1), the directory must be writable then, too.
 
       With --name in place of FILE, the lock is that of a name in the container, and on etcd it excludes all \
       machines. It is the role that 'presence enter --exclusive' and 'run --alone' take, so they exclude \

@@ -156,12 +156,12 @@ import WormholeTestSupport
     let outcome = try Session().shell(
       """
       wormhole queue put jobs 1 >"$T/null"
-      mkfifo "$T/in" "$T/out"
+      mkfifo "$T/in"
       wormhole queue take jobs --follow -- sh -c 'read -r n; echo $n >>"$T/heard"
-        test $n != 1 || { echo $$ >main; echo >"$T/in"; exec cat "$T/out"; }' 2>"$T/said" & first=$!
+        test $n != 1 || { echo $$ >main; echo >"$T/in"; until test -e go; do sleep 0.02; done; }' 2>"$T/said" & first=$!
       read -r x <"$T/in"; kill -STOP $first $(cat main); stopped $(cat main)
       wormhole queue take jobs --envelope 2>/dev/null | grep -o '"redelivery":[a-z]*'
-      : <>"$T/out"; kill -CONT $first $(cat main) 2>"$T/null"; says "$T/said" 'was lost to'
+      : >go; kill -CONT $first $(cat main) 2>"$T/null"; says "$T/said" 'was lost to'
       wormhole queue put jobs 2 >"$T/null"; hears 2
       kill -TERM $first; wait $first; echo $?; cat "$T/heard"
       """)

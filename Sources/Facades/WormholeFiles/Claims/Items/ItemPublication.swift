@@ -209,8 +209,15 @@ final class ItemPublication: Waiting {
     // For files the rename of an atomic save: file systems then write the content first, so that a
     // loss of power leaves the old or the new one (ext4(5), auto_da_alloc).
     let isFileForFile = status.kind != .directory && old.map { $0.kind != .directory } ?? false
-    try lease.moveOut(
-      entry, to: item, isFileForFile ? .replace : old == nil ? .keep : .exchange)
+    do {
+      try lease.moveOut(
+        entry, to: item, isFileForFile ? .replace : old == nil ? .keep : .exchange)
+    } catch let error as Errno where error == .deviceBusy {
+      throw FileCoordinationError(
+        .notAnItem, "publish the item", path: location.text,
+        reason: "another file or file system is mounted on it, so nothing can take its place",
+        remedy: "change it in place, or change what is mounted there")
+    }
   }
 
   private func wait(
