@@ -189,7 +189,7 @@ extension PeerError {
   static func replaced(_ name: String, _ holder: LeaseHolder?) -> PeerError {
     PeerError(
       .replaced, "be active as \"\(name)\"",
-      reason: "\(holder.map { "\($0)" } ?? "another process") is active under that name",
+      reason: "\(holder.map { "\($0)," } ?? "another process") is active under that name",
       remedy: "activate again when it has ended", holder: holder)
   }
 

@@ -221,7 +221,7 @@ final class Console {
     let words = shown.split(whereSeparator: \.isWhitespace).joined(separator: " ")
     var pattern = NSRegularExpression.escapedPattern(for: words)
       .replacing(" … ", with: "( | .* )").replacing("…", with: ".*")
-    for before in ["process ", "stopped, for ", "CONT "] {
+    for before in ["process ", "held for ", "CONT "] {
       pattern = pattern.replacing(
         try Regex(NSRegularExpression.escapedPattern(for: before) + "[0-9]+((\\\\)?[.][0-9]+)?"),
         with: before + "[0-9.]+")

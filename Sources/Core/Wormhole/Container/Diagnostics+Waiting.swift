@@ -12,9 +12,10 @@ extension Diagnostics {
   ) {
     guard isWanted else { return }
     let (path, holder) = (path(), holder())
-    let victim = holder.map { "\($0)" } ?? "an unknown process"
+    let (victim, holding) =
+      holder.map { ("\($0)", $0.holding) } ?? ("an unknown process", "held by an unknown process")
     note(
-      .takeover, at: .notice, "took over the \(what) of \(path) from \(victim)", in: container(),
+      .takeover, at: .notice, "took over the \(what) of \(path), \(holding)", in: container(),
       dimensions: ["what": what, "state": (holder?.state ?? .unknown).rawValue],
       fields: ["path": path, "from": victim])
   }

@@ -81,21 +81,28 @@ public struct LeaseHolder: Sendable, Hashable {
 }
 
 extension LeaseHolder: CustomStringConvertible {
-  /// "process 4711 (swift-daemon), stopped, for 3.2 s".
+  /// "process 4711 (swift-daemon), which is stopped".
   public var description: String {
     guard let processID else { return "a process that cannot be seen from here" }
     let name = program.map { " (\($0))" } ?? ""
     let place = host.map { " on \($0)" } ?? ""
-    let time = held.map { ", for \($0.tenthsOfSeconds) s" } ?? ""
-    return "process \(processID)\(name)\(place), \(clause)\(time)"
+    return "process \(processID)\(name)\(place), \(clause)"
   }
 
   private var clause: String {
     switch state {
-    case .running, .stopped: state.rawValue
-    case .gone: isZombie ? "which has ended, but its parent has not waited for it" : "gone"
+    case .running: "which is running"
+    case .stopped: "which is stopped"
+    case .gone:
+      isZombie ? "which has ended, but its parent has not waited for it" : "which has ended"
     case .unknown: "whose state cannot be seen from here"
     }
+  }
+
+  /// "held for 3.2 s by process 4711 (swift-daemon), which is stopped": the time is that of the lease,
+  /// not that of the state.
+  package var holding: String {
+    "held\(held.map { " for \($0.tenthsOfSeconds) s" } ?? "") by \(self)"
   }
 }
 

@@ -240,10 +240,10 @@ package final class LeaseRequest: Waiting {
       // Taken over from its holder at this moment, so there is none to name.
       holder = try ifPresent(observed.holder(held)) ?? nil
     }
-    let who = holder.map { "\($0), holds its lease" } ?? "it is in use"
+    let state = holder.map { "with its lease \($0.holding)" } ?? "while it was in use"
     return AppGroupError(
       .timedOut, mode == .exclusive ? "change the value" : "share the value", path: site.path,
-      reason: "the deadline passed while \(who)",
+      reason: "the deadline passed \(state)",
       remedy: "try again, or with a later deadline", holder: holder)
   }
 }

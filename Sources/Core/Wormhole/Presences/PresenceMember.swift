@@ -99,8 +99,11 @@ public struct PresenceMember: Sendable, Hashable {
 extension PresenceMember: CustomStringConvertible {
   /// "process 4711 (swift-daemon), suspended".
   /// With a host: "process 4711 (swift-daemon) on h2, unknown".
-  public var description: String {
-    "process \(processID) (\(program))\(host.map { " on \($0)" } ?? ""), \(state.rawValue)"
+  public var description: String { "\(process), \(state.rawValue)" }
+
+  /// "process 4711 (swift-daemon) on h2".
+  package var process: String {
+    "process \(processID) (\(program))\(host.map { " on \($0)" } ?? "")"
   }
 }
 

@@ -189,8 +189,8 @@ package struct PresenceTitle: Sendable {
     AppGroupError(
       .timedOut, action + (isConsumer ? "" : " exclusively"), path: path,
       reason: isConsumer
-        ? "\(member.holder), consumes it already, and only one does at a time"
-        : "\(member.holder) is here",
+        ? "only one process consumes it at a time; \(member.holder.holding)"
+        : member.holder.holding,
       remedy: "wait longer, or end that process", holder: member.holder)
   }
 
@@ -219,7 +219,7 @@ package struct PresenceTitle: Sendable {
 
   /// The error of a registration that has lost its role.
   package func overtaken(by holder: LeaseHolder?, path: String) -> AppGroupError {
-    let taker = holder.map { "\($0)" } ?? "another process"
+    let taker = holder.map { "\($0)," } ?? "another process"
     return AppGroupError(
       .leaseLost, "confirm being the only one", path: path,
       reason: "\(taker) has taken the role over", remedy: "enter again", holder: holder)

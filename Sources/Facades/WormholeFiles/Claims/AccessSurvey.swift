@@ -135,7 +135,7 @@ extension AccessSurvey {
   }
 
   private mutating func look(_ path: ItemPath, _ site: ItemSite?) throws -> Obstacle? {
-    let what = "works on \(path.text)"
+    let what = path.text
     guard let site else { return try lookForReaders(of: path).map { (try $0.holder(), what) } }
     while true {
       switch try look(at: site, { _ in true }) {

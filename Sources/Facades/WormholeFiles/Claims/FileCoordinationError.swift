@@ -99,12 +99,12 @@ extension FileCoordinationError {
   }
 
   package static func timedOut(
-    _ action: String, path: String, holder: LeaseHolder?, has: String = "has access to it"
+    _ action: String, path: String, holder: LeaseHolder?, of thing: String = "the item"
   ) -> FileCoordinationError {
-    let who = holder.map { "\($0), \(has)" } ?? "another process \(has)"
+    let holding = holder?.holding ?? "held by another process"
     let isOwn = holder?.processID == Program.processID
     return FileCoordinationError(
-      .timedOut, action, path: path, reason: "the deadline passed while \(who)",
+      .timedOut, action, path: path, reason: "the deadline passed with \(thing) \(holding)",
       remedy: isOwn
         ? "that is this process: an accessor that coordinates its own item again waits for itself"
         : "try again, or with a later deadline",

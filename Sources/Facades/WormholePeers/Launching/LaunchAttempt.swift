@@ -247,10 +247,12 @@ final class LaunchAttempt: Waiting {
   }
 
   private func timedOut(_ start: LaunchState.Start) -> PeerError {
-    let holder = LeaseHolder(
-      identity: start.process ?? start.launcher, held: start.age ?? .zero)
+    let age = start.age ?? .zero
+    let holder = LeaseHolder(identity: start.process ?? start.launcher, held: age)
     let reason =
-      start.process == nil ? "\(holder) is about to start it" : "\(holder) is not active yet"
+      start.process == nil
+      ? "\(holder), is about to start it"
+      : "\(holder), is not active yet, \(age.tenthsOfSeconds) s after its start"
     return PeerError(
       .timedOut, action, peer: peer, reason: reason,
       remedy: "wait longer, or end that process; its output is in "

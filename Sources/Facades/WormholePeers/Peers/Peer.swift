@@ -213,7 +213,4 @@ extension PresenceMember {
   var mailbox: String? { content?["mailbox"]?.stringValue }
 
   static func content(mailbox: String) -> PropertyListValue { ["mailbox": .string(mailbox)] }
-
-  /// "process 4711 (watchd)".
-  var process: String { "process \(processID) (\(program))" }
 }

@@ -234,7 +234,8 @@ struct Findings {
     let process = overdue == .stopped ? lease.holder.processID : nil
     return Finding(
       kind: .overdueLease,
-      what: "The lease of \(lease.titleInSentence) is overdue, because \(reason): \(lease.holder).",
+      what: "The lease of \(lease.titleInSentence) is overdue, because \(reason): "
+        + "\(lease.holder.holding).",
       path: lease.path,
       advice: "No action needed. The next writer takes the lease over, and the holder then begins "
         + "again." + (process == nil ? "" : " To continue the holder:"),

@@ -39,7 +39,7 @@ struct StatusText {
       (
         ["FAILED", "GIVEN UP", "WHY"],
         failures.map { [$0.id, $0.date.secondsText, $0.reason] }
-      ), (["LEASE OF", "HELD BY"], report.leases.map { [$0.title, holder($0)] }),
+      ), (["LEASE OF", "HOLDER"], report.leases.map { [$0.title, holder($0)] }),
     ]
     return heading
       + tables.filter { !$0.rows.isEmpty }.map { table in
@@ -145,11 +145,11 @@ struct StatusText {
   private func holder(_ lease: ContainerReport.HeldLease) -> String {
     let overdue =
       switch lease.overdue {
-      case .stopped: "; can be taken over: its holder is stopped"
+      case .stopped: "; can be taken over"
       case .termPassed: "; can be taken over: its term has passed"
       case nil: ""
       }
-    return lease.holder.description + overdue
+    return lease.holder.holding + overdue
   }
 }
 

@@ -73,7 +73,7 @@ extension Date {
 }
 
 extension PresenceMember {
-  var sinceText: String { "\(description), since \(since.secondsText)" }
+  var sinceText: String { "\(process) since \(since.secondsText), \(state.rawValue)" }
 }
 
 extension ContainerReport.NamedQueue {

@@ -123,7 +123,7 @@ struct LockWait {
   func conflict(_ lock: String, heldBy holder: LeaseHolder?, _ reason: String) -> CommandError {
     let isWait = timeout > .zero
     return CommandError(
-      cannot: "lock \(lock)", because: isWait ? reason : holder.map { "\($0), holds it" } ?? reason,
+      cannot: "lock \(lock)", because: isWait ? reason : holder?.holding ?? reason,
       status: conflictStatus ?? (isWait ? .deadline : .no))
   }
 }

@@ -80,6 +80,10 @@ struct LeaseTests {
     #expect(error?.holder?.processID == a.processID)
     #expect(error?.holder?.program == "participant")
     #expect(error?.holder?.state == .running)
+    let holding = try Regex(
+      "with its lease held for [0-9]+\\.[0-9] s by process \(a.processID) \\(participant\\), which is running"
+    )
+    #expect(error?.reason.contains(holding) == true, "\(error?.reason ?? "")")
     let immediate = #expect(throws: AppGroupError.self) {
       try value.replace(with: 5, until: .now - .seconds(1))
     }
@@ -88,6 +92,23 @@ struct LeaseTests {
     #expect(try a.ask("go") == "done")
     try value.replace(with: 9, until: .now - .seconds(1))
     #expect(try value.read() == 9)
+  }
+
+  /// "stopped, for 4.0 s" read as the time of the stop.
+  @Test(
+    "has a holder of which three things are said: since when it holds it, who it is, and its state",
+    arguments: [
+      (LeaseHolder.State.stopped, "which is stopped"), (.running, "which is running"),
+      (.gone, "which has ended"), (.unknown, "whose state cannot be seen from here"),
+    ])
+  func described(state: LeaseHolder.State, clause: String) {
+    let holder = { (held: Duration?) in
+      LeaseHolder(processID: 4711, program: "daemon", host: "h2", state: state, held: held)
+    }
+    #expect(
+      holder(.seconds(4)).holding == "held for 4.0 s by process 4711 (daemon) on h2, \(clause)")
+    #expect(holder(nil).holding == "held by process 4711 (daemon) on h2, \(clause)")
+    #expect("\(holder(.seconds(4)))" == "process 4711 (daemon) on h2, \(clause)")
   }
 
   @Test("is taken over from a running process, too, when its term has passed")

@@ -84,7 +84,7 @@ struct ScheduleTests {
   @Test("An error at the deadline names the process, its program, and that it runs")
   func deadline() throws {
     let (holder, other) = (try scene.participant(), try scene.participant())
-    let who = "process \(holder.processID) (participant), running"
+    let who = "process \(holder.processID) (participant), which is running"
     #expect(try holder.ask("writing \(scene.path("a"))").hasPrefix("inside "))
     for kind in ["writing", "replacing", "deleting", "moving", "metadata", "merging"] {
       let answer = try other.ask("\(kind) \(scene.path("a")) wait=0.1 put=new")

@@ -87,7 +87,9 @@ struct FindingsTests {
       ]
     }
     #expect(found.map(\.kind) == [.overdueLease])
-    #expect(found.first?.what.contains("process 4711 (daemon), running, for 3.0 s") == true)
+    #expect(
+      found.first?.what.contains("held for 3.0 s by process 4711 (daemon), which is running")
+        == true)
     #expect(found.first?.command == nil)
   }
 }

@@ -28,7 +28,7 @@ struct ExitStatusTests {
     // Then:
     #expect(error.map { ExitStatus(of: $0) } == .deadline)
     #expect(error?.holder?.state == .running)
-    #expect(error?.description.contains("holds its lease") == true)
+    #expect(error?.description.contains("with its lease held for ") == true)
   }
 
   // It used to be 74 for a file that a command reads or writes, and for 'destroy'.

@@ -76,7 +76,7 @@ struct LockCommandTests {
       """
       mkfifo "$T/out"; echo 0 >f
       holds wormhole lock f -- sh -c 'echo in >"$T/in"; exec cat "$T/out"'
-      until wormhole lock f --timeout 0 -- true 2>&1 | grep -q '(cat), running,'; do :; done
+      until wormhole lock f --timeout 0 -- true 2>&1 | grep -q '(cat), which is running'; do :; done
       : >"$T/out"; wait $pid; echo $?
       """)
     #expect(outcome.output == "0\n", "\(outcome)")
@@ -318,7 +318,7 @@ struct LockCommandTests {
         mkfifo "$T/in"; read -r word <"$T/in"; rm "$T/in"
         wormhole lock -s -n f -- echo shared 2>"$T/said"; echo $?
         # A holder of the lock that read nothing was said to read.
-        wormhole lock -w 0.05 f -- true 2>"$T/said"; grep -c 'running, holds a lock on it' "$T/said"
+        wormhole lock -w 0.05 f -- true 2>"$T/said"; grep -c 'with a lock on it held by process .*, which is running' "$T/said"
         echo end >"$T/out"; wait $holder
       done
       holds wormhole lock -s f -- sh -c 'echo in >"$T/in"; read -r end <"$T/out"'

@@ -46,7 +46,7 @@ import WormholeTestSupport
       wormhole notify set x 7
       wormhole queue put x 1 >"$T/null"
       wormhole presence enter x -- wormhole stat x |
-        sed -E '/^      /d; s/^(  (version|place|queue) +).*/\\1…/; s/2[0-9T:-]+Z/TIME/g; s/process [0-9]+/process N/; s/(le)\\)( on |, running).*/\\1)…/'
+        sed -E '/^      /d; s/^(  (version|place|queue) +).*/\\1…/; s/2[0-9T:-]+Z/TIME/g; s/process [0-9]+/process N/; s/(le)\\)( on | since ).*/\\1)…/'
       wormhole stat nothing 2>"$T/said"; echo $?
       wormhole send y 1 --expires 600
       wormhole stat nothing y --json 2>"$T/said" | grep -c '"expires":'

@@ -244,7 +244,7 @@ final class ItemAcquisition: Waiting {
     // The lock of flock(1), which other programs may have.
     let mode: LockMode = kind == .sharing ? .shared : .exclusive
     if let lock = try survey.lookForReaders(of: location, found: found, mode) {
-      return try wait(for: lock.holder(), "holds a lock on it")
+      return try wait(for: lock.holder(), "a lock on it")
     }
     // The access is the only owner now, so the item is unlocked before the claim ends.
     let lock = survey.takeLock(of: location)
@@ -257,7 +257,7 @@ final class ItemAcquisition: Waiting {
   {
     givesWayTo = directory
     place = nil
-    return try wait(for: name.holder, "has the directory \(directory.text)")
+    return try wait(for: name.holder, "the directory \(directory.text)")
   }
 
   private func takePlace() -> ClaimLinePlace {
@@ -288,15 +288,15 @@ final class ItemAcquisition: Waiting {
   }
 
   private func wait(
-    for holder: @autoclosure () throws -> LeaseHolder?, _ what: String = "has access to it"
+    for holder: @autoclosure () throws -> LeaseHolder?, _ what: String = "the item"
   ) throws -> WaitingStep<ItemAccess> {
     try survey.wait(with: terms.latch, until: terms.deadline, else: timeout(holder(), what))
   }
 
   private func timeout(
-    _ holder: LeaseHolder?, _ what: String = "has access to it"
+    _ holder: LeaseHolder?, _ what: String = "the item"
   ) -> FileCoordinationError {
-    .timedOut(kind.action, path: location.text, holder: holder, has: what)
+    .timedOut(kind.action, path: location.text, holder: holder, of: what)
   }
 
   /// Begins again after granted access had to be given up; finds an item that was moved in the

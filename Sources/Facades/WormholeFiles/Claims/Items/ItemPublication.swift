@@ -91,7 +91,7 @@ final class ItemPublication: Waiting {
     {
       // New readers wait from now on, so that the wait for readers ends.
       try claim.beginPublishing()
-      return try wait(for: lock.holder(), "holds a lock on it")
+      return try wait(for: lock.holder(), "a lock on it")
     }
     if survey.passesOwnReaders(of: location), claim.name.kind != .publishing {
       // New readers wait from now on, and those that came before are found by the next look.
@@ -149,7 +149,7 @@ final class ItemPublication: Waiting {
     if let other = try survey.look(at: claim.site, under: lease, for: .publishing) {
       if other.isTaken { return .again }
       try claim.beginPublishing()
-      return try wait(for: other.name.holder, "shares it")
+      return try wait(for: other.name.holder, "the item")
     }
     guard try isCurrent() else { throw FileCoordinationError.conflict(path: location.text) }
     if case .replaced(let status) = change {
@@ -225,7 +225,7 @@ final class ItemPublication: Waiting {
   ) throws -> WaitingStep<StagedCopy.Change> {
     try survey.wait(
       with: terms.latch, until: deadline,
-      else: .timedOut("publish the item", path: location.text, holder: holder(), has: what))
+      else: .timedOut("publish the item", path: location.text, holder: holder(), of: what))
   }
 }
 
