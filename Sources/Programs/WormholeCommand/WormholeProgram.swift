@@ -37,6 +37,8 @@ struct WormholeProgram {
       environment.readiness = try Readiness(
         socket: environment.variable(Readiness.socketVariable),
         descriptor: isCopy ? 10 : parsed.unsigned("ready-fd"))
+      // The command that it runs shares our standard output, and notices the end itself.
+      if parsed.tail != nil { environment.endWithReader = {} }
       parsed.notes.forEach(environment.report)
       try prepare(for: parsed)
       hasTimeout = parsed.isGiven("timeout")

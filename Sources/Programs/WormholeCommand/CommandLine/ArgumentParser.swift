@@ -54,7 +54,7 @@ struct ArgumentParser {
       let argument = arguments[next]
       next += 1
       if argument == "--" {
-        readTerminated()
+        try readTerminated()
       } else if isOption(argument),
         !command.positionals.contains(where: { $0.markers.contains(argument) })
       {
@@ -91,17 +91,30 @@ struct ArgumentParser {
       && !ValueKind.isNegativeNumber(argument)
   }
 
-  /// The words after `--` belong to the other program; a command without one takes them as operands.
-  /// So are those up to the next `--`, if the first begins with a dash, and an operand is missing.
-  private mutating func readTerminated() {
+  /// The words after `--` belong to the other program; a command without one takes them as operands, if
+  /// the first begins with a dash, or they are the missing ones. So are those up to the next `--`, if
+  /// the first begins with a dash, and an operand is missing.
+  private mutating func readTerminated() throws(UsageError) {
     let rest = arguments[next...]
     next = arguments.count
+    if command.tail == nil, let first = rest.first, !isOption(first), !areMissing(rest.count) {
+      let name = path.map(\.name).joined(separator: " ")
+      throw error(
+        "'\(name)' runs no command, found '\(first)' after '--', which goes before arguments that "
+          + "begin with '-'")
+    }
     let isOperand =
       operands.count < command.positionals.count && rest.first.map(isOption) ?? false
     let own = command.tail == nil ? rest : isOperand ? rest.prefix { $0 != "--" } : []
     operands += zip(own, own.indices).map { ($0, $1) }
     guard command.tail != nil, !isOperand || own.count < rest.count else { return }
     tail = Array(rest.dropFirst(isOperand ? own.count + 1 : 0))
+  }
+
+  /// Whether this number of operands is missing, or any number of them.
+  private func areMissing(_ count: Int) -> Bool {
+    let missing = command.positionals.dropFirst(operands.count)
+    return count <= missing.count || missing.contains(where: \.isRepeating)
   }
 
   private mutating func readOption(_ argument: String) throws(UsageError) -> Invocation? {

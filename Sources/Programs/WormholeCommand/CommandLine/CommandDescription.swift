@@ -121,12 +121,14 @@ struct ArgumentDescription: Sendable {
     Self(place: .tail, name: name, help: help, isRepeating: true)
   }
 
-  /// - Parameter noun: The reason for a run of the command: "message".
+  /// - Parameter noun: What the command is run for, and gets on standard input: "message".
   static func command(forEach noun: String) -> Self {
-    Self(
-      place: .tail, name: "command",
-      help: "Run for each \(noun), with the \(noun) on standard input, instead of printing it.",
-      isOptional: true, isRepeating: true)
+    command("Run for each \(noun), with the \(noun) on standard input, instead of printing it.")
+  }
+
+  /// A command that may be missing.
+  static func command(_ help: String) -> Self {
+    Self(place: .tail, name: "command", help: help, isOptional: true, isRepeating: true)
   }
 
   /// The form of an operand in a usage line: `<a>`, `[<a>]`, `<a> ...`, `-- <a> ...`.

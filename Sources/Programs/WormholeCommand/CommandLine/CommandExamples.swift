@@ -37,6 +37,7 @@ enum CommandExamples {
     wormhole notify set volume 7 && wormhole notify post volume
     wormhole notify wait lights
     wormhole notify wait lights volume --timeout 5m
+    wormhole notify wait lights -- ./print
     wormhole notify get volume
     level=$(wormhole notify get volume)
     wormhole notify set volume 7
@@ -66,6 +67,7 @@ enum CommandExamples {
     wormhole presence enter till -- wormhole presence list till --json
     wormhole presence wait till --timeout 5m
     wormhole presence wait till --gone
+    wormhole presence wait till -- ./print
 
     wormhole log append events '{"film":"Metropolis"}'
     ./serve | wormhole log append events --lines --string
@@ -97,6 +99,7 @@ enum CommandExamples {
     wormhole defaults watch volume
     wormhole defaults import settings.plist --merge
     echo '{"volume":7}' | wormhole defaults import - --replace --format json
+    wormhole defaults watch volume -- ./print
     wormhole defaults export >settings.plist
     wormhole defaults export --format json
 
@@ -151,6 +154,7 @@ enum CommandExamples {
     wormhole watch . --json
     wormhole monitor
     wormhole monitor 'seat*' --only message --json
+    wormhole watch settings.json -- ./print
     wormhole ls
     wormhole ls 'seat*' --only message
     wormhole stat seats

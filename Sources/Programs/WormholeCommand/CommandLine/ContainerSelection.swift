@@ -143,19 +143,17 @@ struct ContainerSelection: Sendable {
   /// If a group has none, the listener reports that and waits until another process makes it:
   /// programs start in any order, and a listener whose identifier has a typo makes nothing.
   ///
-  /// - Parameters:
-  ///   - endsWithReader: as for `reportListening`.
-  ///   - makesContainer: whether a directory becomes a container if it is none yet.
+  /// - Parameter makesContainer: whether a directory becomes a container if it is none yet.
   /// - Returns: the container, and whether another process made it during the wait: then everything
   ///   in it is new, and "listening" has been printed.
   /// - Throws: `ExitStatus.deadline` when the deadline has passed.
   func openToListen(
     until deadline: ContinuousClock.Instant, _ environment: CommandEnvironment,
-    endsWithReader: Bool = true, makesContainer: Bool = true
+    makesContainer: Bool = true
   ) throws -> (container: SharedContainer, isNew: Bool) {
     if case .directory = name, makesContainer { return (try open(), false) }
     if let container = try existing() { return (container, false) }
-    environment.reportListening(endsWithReader: endsWithReader)
+    environment.reportListening()
     let subject = if case .group(let group) = name { "group \(group.quoted)" } else { try path() }
     environment.report("\(subject) has no container yet; \(try hint())waiting for its first use")
     // At once, because what the first user removes again is never seen.

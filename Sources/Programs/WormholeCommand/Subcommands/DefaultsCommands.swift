@@ -152,12 +152,15 @@ extension CommandDescription {
       it was removed. With --envelope it has also "publisher", as 'read --envelope' has; it is left \
       out where several processes made the changes that are printed as one. The command prints 'listening' on standard error; from then on it misses \
       nothing. After a burst of changes the last state is always printed, the earlier ones perhaps.
+
+      \(eachCommand) Its environment has WORMHOLE_IDENTIFIER, the key, and, where one process made the \
+      change, WORMHOLE_TIME and WORMHOLE_SENDER, its program.
       """,
     arguments: [
       .optional("key", .live(.key), help: "The key to watch; without it, all keys."), .suite,
       .count, .timeout, .readyDescriptor,
       .flag("envelope", help: "Print each change with the process that made it, and when."),
-      .jsonAlways,
+      .jsonAlways, .command(forEach: "line"),
     ]
   ) { arguments, environment in
     let deadline = arguments.deadline()
@@ -173,8 +176,12 @@ extension CommandDescription {
     if !opened.isNew { environment.reportListening() }
     try withExtendedLifetime(observation) {
       try arguments.handleEach(of: backlog.next, until: deadline) { change in
-        try environment.print(json: change.line(withPublisher: arguments.has("envelope")))
-        return .done
+        let publisher = change.publisher
+        return try arguments.hand(
+          change.line(withPublisher: arguments.has("envelope")), titled: change.key.quoted,
+          environment,
+          variables: CommandVariable.common(
+            identifier: change.key, time: publisher?.date, sender: publisher?.program))
       }
     }
   }

@@ -75,8 +75,7 @@ extension CommandDescription {
       Only one process at a time may follow for a subscriber. A message counts as read when its line is \
       printed, or when COMMAND has ended; if 'follow' is killed before that, it comes again.
 
-      With a COMMAND, a failure is reported and following goes on; in the end the exit status is that \
-      of the last COMMAND that failed. Its environment has WORMHOLE_IDENTIFIER, the log's name, \
+      \(eachCommand) Its environment has WORMHOLE_IDENTIFIER, the log's name, \
       WORMHOLE_TIME, when the message was appended, WORMHOLE_NUMBER and WORMHOLE_REDELIVERY (1 for a \
       message that may have been handled before, else 0).
       """,
@@ -88,11 +87,9 @@ extension CommandDescription {
   ) { arguments, environment in
     let deadline = arguments.deadline()
     let name = arguments.requiredText("name")
-    let printsLines = arguments.tail == nil
-    let opened = try arguments.container.openToListen(
-      until: deadline, environment, endsWithReader: printsLines)
+    let opened = try arguments.container.openToListen(until: deadline, environment)
     let reader = try arguments.reader(of: opened.container.log(name))
-    if !opened.isNew { environment.reportListening(endsWithReader: printsLines) }
+    if !opened.isNew { environment.reportListening() }
     try arguments.handleEach(of: { try reader.next(until: $0) }, until: deadline) { message in
       environment.report(message, of: name)
       let status = try arguments.hand(

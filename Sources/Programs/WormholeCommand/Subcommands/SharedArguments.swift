@@ -62,9 +62,19 @@ extension ArgumentDescription {
     "name", .live(.notification), help: "The names of the notifications; any text.")
 }
 
+extension CommandDescription {
+  /// For the help of a command that runs another one for each item.
+  static let eachCommand = """
+    With a COMMAND, a failure is reported and the wait goes on; in the end the exit status is that of the \
+    last COMMAND that failed. COMMAND ends together with this program.
+    """
+}
+
 extension ParsedArguments {
   static let watchProblem: @Sendable (ParsedArguments) -> String? = { arguments in
-    !arguments.has("watch") && (arguments.isGiven("count") || arguments.isGiven("timeout"))
+    guard !arguments.has("watch") else { return nil }
+    if arguments.tail != nil { return "a command after '--' needs --watch" }
+    return arguments.isGiven("count") || arguments.isGiven("timeout")
       ? "--count and --timeout need --watch" : nil
   }
 
@@ -168,12 +178,36 @@ extension ParsedArguments {
       environment.report(error)
       return .no
     }
+    return try hand(bytes, titled: title, environment, variables: variables)
+  }
+
+  /// The same for an item that is printed as a line: of JSON with `--json`, otherwise of text.
+  func hand(
+    json: PropertyListValue, text: String, titled title: String,
+    _ environment: CommandEnvironment, variables: [String: String],
+    _ interruption: (Interruption, ContinuousClock.Instant)? = nil
+  ) throws -> ExitStatus {
+    let line = try has("json") ? JSONWriter.string(json) : text
+    return try hand(
+      Array("\(line)\n".utf8), titled: title, environment, variables: variables, interruption)
+  }
+
+  /// - Parameter interruption: what receives the signals, if the command receives them, and the end of the
+  ///   time for printing.
+  func hand(
+    _ bytes: [UInt8], titled title: String, _ environment: CommandEnvironment,
+    variables: [String: String], _ interruption: (Interruption, ContinuousClock.Instant)? = nil
+  ) throws -> ExitStatus {
     guard let command = try command() else {
-      try environment.print(bytes)
+      if let (interruption, deadline) = interruption {
+        try environment.print(bytes, interruption, until: deadline)
+      } else {
+        try environment.print(bytes)
+      }
       return .done
     }
     let termination = try environment.withoutTimeLimit {
-      try command.run(input: bytes, variables: variables)
+      try command.run(input: bytes, variables: variables, interruption: interruption?.0)
     }.termination
     if let failure = command.failure(termination) {
       environment.report("\(failure), given \(title)")

@@ -83,6 +83,43 @@ import WormholeTestSupport
     #expect(line.refusal("listen", "--", "cat")?.contains("<identifier>") == true)
   }
 
+  /// `read a -- cat` read two messages.
+  @Test("A command that runs no other one takes no words after -- for names")
+  func noTail() throws {
+    var count = 0
+    for path in CommandDescription.root.paths() {
+      guard let command = path.last, command.run != nil, command.tail == nil else { continue }
+      let operands = command.positionals.map { operand in
+        [.count, .unsigned].contains(operand.kind) || operand.name == "by" ? "7" : "x"
+      }
+      let required =
+        command.name == "import"
+        ? ["--merge"] : command.options.filter(\.isRequired).flatMap { ["--\($0.name)", "/tmp"] }
+      let words = path.dropFirst().map(\.name) + required + operands
+      #expect(line.refusal(words) == nil, "\(words)")
+      let reason = try #require(line.refusal(words + ["--", "echo", "hi"]), "\(words)")
+      let name = path.map(\.name).joined(separator: " ")
+      #expect(reason.hasPrefix("'\(name)' runs no command, found 'echo' after '--'"), "\(reason)")
+      count += 1
+    }
+    #expect(count > 40)
+    // What is missing may stand there, as scripts write it for a name that may begin with a dash.
+    #expect(try line.arguments("send", "--", "a", "b").text("value") == "b")
+    #expect(try line.arguments("remove", "--", "a", "b").texts("identifier") == ["a", "b"])
+    #expect(try line.arguments("remove", "a", "--", "-b").texts("identifier") == ["a", "-b"])
+  }
+
+  @Test("Every command that goes on and prints lines takes a command for each")
+  func followers() {
+    for path in CommandDescription.root.paths() {
+      guard let command = path.last, command.options.contains(where: { $0.name == "ready-fd" })
+      else { continue }
+      // It prints screens.
+      guard command.name != "status", command.name != "agent" else { continue }
+      #expect(command.tail != nil, "\(command.name)")
+    }
+  }
+
   @Test("A name that begins with a dash goes after --, and a command then after another --")
   func dashes() throws {
     let take = try line.arguments("queue", "take", "--", "-jobs", "--", "cat", "--", "x")

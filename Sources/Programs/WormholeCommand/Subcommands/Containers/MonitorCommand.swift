@@ -31,6 +31,8 @@ extension CommandDescription {
       together count as one until the last has ended. A value that expires is printed as removed \
       when it is swept. On etcd there are no leases; all other changes are printed, \
       in their order.
+
+      \(eachCommand) Its environment has WORMHOLE_IDENTIFIER, the name.
       """,
     arguments: [
       .namePatterns,
@@ -42,6 +44,7 @@ extension CommandDescription {
         isRepeating: true),
       .count, .timeout, .readyDescriptor,
       .flag("json", help: "Print a line of JSON for each event instead of text for people."),
+      .command(forEach: "line"),
     ]
   ) { arguments, environment in
     let deadline = arguments.deadline()
@@ -62,8 +65,10 @@ extension CommandDescription {
       try arguments.handleEach(of: backlog.next, until: deadline) { item in
         switch item {
         case .line(let line):
-          try environment.print(line: arguments.has("json") ? line.json : line.text)
-          return .done
+          return try arguments.hand(
+            Array("\(arguments.has("json") ? line.json : line.text)\n".utf8),
+            titled: line.name.quoted, environment,
+            variables: CommandVariable.common(identifier: line.name, time: nil, sender: nil))
         case .leftOut(let count):
           environment.report("\(count) events were left out, because nobody read the lines in time")
           return nil

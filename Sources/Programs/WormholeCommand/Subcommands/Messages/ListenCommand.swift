@@ -18,9 +18,7 @@ extension CommandDescription {
       messages the last one is always printed, the earlier ones perhaps. The removal of a message prints \
       nothing. If the group has no container yet, the command waits for its first use and makes nothing.
 
-      With a COMMAND, a failure is reported and listening goes on; in the end the exit status is that \
-      of the last COMMAND that failed. COMMAND ends together with this program. Its environment has \
-      WORMHOLE_IDENTIFIER, the name of the message, WORMHOLE_TIME, when it was sent, and \
+      \(eachCommand) Its environment has WORMHOLE_IDENTIFIER, the name of the message, WORMHOLE_TIME, when it was sent, and \
       WORMHOLE_SENDER, the peer that sent it or else the program; the last two are empty for a file that \
       another kind of program wrote. Without a COMMAND, listening ends when nobody reads the lines any \
       more.
@@ -32,16 +30,13 @@ extension CommandDescription {
     ] + ArgumentDescription.output + [.command(forEach: "message")]
   ) { arguments, environment in
     let deadline = arguments.deadline()
-    // A command that is run for each message shares our standard output, and notices the end itself.
-    let printsLines = arguments.tail == nil
-    let opened = try arguments.container.openToListen(
-      until: deadline, environment, endsWithReader: printsLines)
+    let opened = try arguments.container.openToListen(until: deadline, environment)
     let names = arguments.texts("identifier")
     try arguments.reportForgottenCommand(among: names, in: opened.container, environment)
     let listener = try MessageListener(
       in: opened.container, names, startsWithCurrent: arguments.has("current") || opened.isNew)
     for (detection, name) in listener.detections { environment.reportIfPolling(detection, name) }
-    if !opened.isNew { environment.reportListening(endsWithReader: printsLines) }
+    if !opened.isNew { environment.reportListening() }
     let namesEach = names.count > 1 || listener.hasPatterns
     // The closure keeps the listener.
     try arguments.handleEach(of: listener.arrivals.next, until: deadline) { arrival in

@@ -25,10 +25,13 @@ extension CommandDescription {
       The command prints 'listening' on standard error; from then on it misses nothing. Several \
       posts of one name may be printed as one. With --json a line is {"date": ..., "name": ...}, with the \
       time at which the post was seen.
+
+      \(eachCommand) Its environment has WORMHOLE_IDENTIFIER, the name, and WORMHOLE_TIME.
       """,
     arguments: [
       .notificationNames, .count, .timeout, .readyDescriptor,
       .flag("json", help: "Print a line of JSON for each instead of the name alone."),
+      .command(forEach: "line"),
     ]
   ) { arguments, environment in
     let deadline = arguments.deadline()
@@ -47,10 +50,11 @@ extension CommandDescription {
     if !opened.isNew { environment.reportListening() }
     try withExtendedLifetime(registrations) {
       try arguments.handleEach(of: posts.next, until: deadline) { index in
-        try environment.print(
-          arguments, json: .object(["date": Date(), "name": names[index]]),
-          text: names[index].onOneLine)
-        return .done
+        let (name, date) = (names[index], Date())
+        return try arguments.hand(
+          json: .object(["date": date, "name": name]), text: name.onOneLine, titled: name.quoted,
+          environment,
+          variables: CommandVariable.common(identifier: name, time: date, sender: nil))
       }
     }
   }

@@ -25,11 +25,15 @@ extension CommandDescription {
       dies; the command prints 'listening' on standard error, and from then on it misses nothing.
 
       The states are 'reachable', 'suspended', 'launchable', 'gone' and 'neverSeen'.
+
+      With --watch and a COMMAND, that is run for each line, and a failure is reported; in the end the exit \
+      status is that of the last COMMAND that failed. Its environment has WORMHOLE_IDENTIFIER, the peer's name.
       """,
     arguments: [
       .flag("watch", help: "Go on, and print the changes."),
       .count, .timeout, .readyDescriptor,
       .flag("json", help: "Print a line of JSON for each peer instead of text for people."),
+      .command(forEach: "line"),
     ]
   ) { arguments, environment in
     guard arguments.has("watch") else {
@@ -121,7 +125,7 @@ private func watchPeers(_ arguments: ParsedArguments, _ environment: CommandEnvi
   let deadline = arguments.deadline()
   let opened = try arguments.container.openToListen(until: deadline, environment)
   let session = try PeerSession(arguments.sessionName(environment), in: opened.container)
-  let interruption = try Interruption(endsWithReader: true)
+  let interruption = try Interruption(endsWithReader: arguments.tail == nil)
   let backlog = Backlog<Peer>()
   let changes = try session.peerChanges()
   let reading = Task {
@@ -138,12 +142,12 @@ private func watchPeers(_ arguments: ParsedArguments, _ environment: CommandEnvi
   if !opened.isNew { environment.reportListening(endsWithReader: false) }
   try arguments.handleEach(of: backlog.next, until: deadline, interruption) { peer in
     let reachability = peer.reachability
-    let line =
-      try arguments.has("json")
-      ? JSONWriter.string(peer.propertyList)
-      : "\(peer.name): \(reachability.word), \(reachability.reason)".onOneLine
-    try environment.print(Array("\(line)\n".utf8), interruption, until: deadline)
-    return .done
+    return try arguments.hand(
+      json: peer.propertyList,
+      text: "\(peer.name): \(reachability.word), \(reachability.reason)".onOneLine,
+      titled: peer.name.quoted, environment,
+      variables: CommandVariable.common(identifier: peer.name, time: nil, sender: nil),
+      (interruption, deadline))
   }
 }
 

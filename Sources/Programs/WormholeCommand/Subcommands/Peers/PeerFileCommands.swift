@@ -36,7 +36,9 @@ extension CommandDescription {
       "sender": ..., "size": ...}; "name" is the file's name at its sender, and "path" its path now. \
       No file is overwritten, and no name leads out of the directory: the second a.txt becomes \
       a-2.txt, and characters that could mislead a shell become '_'. A file is processed when its line \
-      is written; "redelivery" is true for a file that was delivered before.
+      is written, or COMMAND has ended; "redelivery" is true for a file that was delivered before.
+
+      \(eachCommand) Its environment has WORMHOLE_IDENTIFIER, the file's path, WORMHOLE_SENDER and WORMHOLE_TIME.
 
       Only one process receives for a name: this one waits up to 10 seconds for another one to end, and \
       replaces one that is stopped. It prints 'listening' on standard error once it receives. A name to \
@@ -46,7 +48,7 @@ extension CommandDescription {
       .ownName,
       .value(
         "into", .directory, isRequired: true, help: "The directory for the files; it must exist."),
-      .count, .timeout, .readyDescriptor, .jsonAlways,
+      .count, .timeout, .readyDescriptor, .jsonAlways, .command(forEach: "line"),
     ]
   ) { arguments, environment in
     let deadline = arguments.deadline()
@@ -54,7 +56,7 @@ extension CommandDescription {
     let name = arguments.requiredText("name")
     let first = FirstLook.queue(PeerNames.files(name), isOwn: true)
     let session = try PeerSession(name, in: arguments.container.open(first))
-    let interruption = try Interruption(endsWithReader: true)
+    let interruption = try Interruption(endsWithReader: arguments.tail == nil)
     try session.leavingNoName(forFiles: true) { hasReceived in
       let found = try interruption.wait {
         try session.receiveFiles(until: min(deadline, .now + .seconds(10)))
@@ -66,9 +68,15 @@ extension CommandDescription {
         hasReceived = true
         let path = try directory.put(file)
         let line = try JSONWriter.string(file.propertyList(path: path)) + "\n"
-        try environment.print(Array(line.utf8), interruption, until: deadline)
+        let status = try arguments.hand(
+          Array(line.utf8), titled: path.quoted, environment,
+          variables: CommandVariable.common(
+            identifier: path, time: file.sent, sender: file.sender),
+          (interruption, deadline))
+        // One whose command was ended together with this program is delivered again.
+        if status != .done, interruption.isRequested { throw status }
         try file.acknowledge()
-        return .done
+        return status
       }
     }
   }

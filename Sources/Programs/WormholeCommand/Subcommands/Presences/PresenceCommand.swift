@@ -41,18 +41,24 @@ extension CommandDescription {
     discussion: """
       Processes that are present already count. The lines are as of 'presence list'. If the command has to \
       wait, it prints 'listening' on standard error.
+
+      A COMMAND is run once, at the end of the wait, with the lines of --json on standard input. Its \
+      environment has WORMHOLE_IDENTIFIER, the name, and the exit status is its own.
       """,
     arguments: [
       .presenceName, .value("count", .count, standard: "1", help: "Wait for at least this many."),
       .flag("gone", help: "Wait until no process is present."),
       .timeout, .readyDescriptor, .jsonLines,
+      .command("Run at the end of the wait, instead of printing the lines."),
     ]
   ) { arguments, environment in
     let deadline = arguments.deadline()
     let name = arguments.requiredText("name")
     let (isGone, count) = (arguments.has("gone"), arguments.count("count") ?? 1)
     // Without a container, no process is present.
-    if isGone, try arguments.container.existing() == nil { return }
+    if isGone, try arguments.container.existing() == nil {
+      return try environment.end([], arguments)
+    }
     let opened = try arguments.container.openToListen(until: deadline, environment)
     let presence = opened.container.presence(name)
     let looks = Backlog<[PresenceMember]>.latest { _ in true }
@@ -64,10 +70,9 @@ extension CommandDescription {
       var look: [PresenceMember]? = try presence.members()
       var hasReported = opened.isNew
       while let members = look {
-        if isGone, members.isEmpty { return }
+        if isGone, members.isEmpty { return try environment.end([], arguments) }
         if !isGone, members.count >= count {
-          return try environment.print(
-            members.map { PresentProcess(name: name, member: $0) }, arguments)
+          return try environment.end(members.map { .init(name: name, member: $0) }, arguments)
         }
         if !hasReported, deadline > .now {
           environment.reportIfPolling(observation.detection, name)
@@ -160,6 +165,19 @@ extension CommandEnvironment {
       let content = process.member.content?.shortText() ?? "-"
       return [process.name, process.member.sinceText + role, content]
     }
+  }
+
+  /// Ends a wait: prints the processes that it found, or runs the command of the line.
+  fileprivate func end(_ found: [PresentProcess], _ arguments: ParsedArguments) throws {
+    guard arguments.tail != nil else {
+      return found.isEmpty ? () : try print(found, arguments)
+    }
+    let name = arguments.requiredText("name")
+    let lines = try found.map { try JSONWriter.string($0.propertyList) + "\n" }.joined()
+    try arguments.hand(
+      Array(lines.utf8), titled: name.quoted, self,
+      variables: CommandVariable.common(identifier: name, time: nil, sender: nil)
+    ).end()
   }
 
   /// Runs a command while this process is present, and ends the presence.
