@@ -30,6 +30,16 @@ final class Backlog<Item: Sendable>: Sendable {
     }
   }
 
+  /// Waits as `next`, and lets a lone item wait a moment: a shell that writes a file makes two changes of it,
+  /// the first of which empties it.
+  func settled(until deadline: ContinuousClock.Instant) -> Item? {
+    while items.withLock({ $0.isEmpty }), ContinuousClock.now < deadline {
+      latch.block(until: deadline)
+    }
+    if items.withLock({ $0.count == 1 }) { pauseThread(.milliseconds(50)) }
+    return next(until: .now)
+  }
+
   /// Keeps only the latest item of each key, at the end: a slow reader catches up with the last
   /// message of each identifier.
   static func latest(of key: @escaping @Sendable (Item) -> some Equatable) -> Backlog {

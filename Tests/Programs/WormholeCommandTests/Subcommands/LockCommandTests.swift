@@ -299,9 +299,11 @@ struct LockCommandTests {
   func presenters() throws {
     let outcome = try Session().shell(
       """
-      start watch f >"$T/heard"
-      for round in 1 2 3 4 5; do wormhole lock f --timeout 0 -- true || echo failed; done
-      until test "$(grep -c '^relinquish writer$' "$T/heard")" = 5; do sleep 0.01; done
+      echo 0 >f; start watch f >"$T/heard"
+      for round in 1 2 3 4 5; do
+        wormhole lock f --timeout 0 -- sh -c "echo $round >f" || echo failed
+        until test "$(grep -c '^f MODIFY$' "$T/heard")" = $round; do sleep 0.01; done
+      done
       kill $pid; finish 2>/dev/null; true
       """)
     #expect(outcome.errors == "", "\(outcome)")

@@ -3,36 +3,28 @@ import WormholeTestSupport
 
 @testable import WormholeCommand
 
-@Suite("wormhole watch shows what a presenter receives", .blocking)
+@Suite("wormhole watch prints the events of inotifywait", .blocking)
 struct WatchCommandTests {
-  @Test("Every event has a line and its JSON")
+  @Test("Every event has a line as of inotifywait, and its JSON")
   func lines() throws {
     let cases: [(PresenterEvent, String, String)] = [
-      (.init(word: "changed"), "changed", #"{"event":"changed"}"#),
-      (.init(word: "moved", to: "/a b"), "moved /a b", #"{"event":"moved","to":"/a b"}"#),
-      (.init(word: "deleting"), "deleting", #"{"event":"deleting"}"#),
+      (.init(word: "MODIFY", path: "f"), "f MODIFY", #"{"event":"MODIFY","path":"f"}"#),
       (
-        .init(word: "relinquish", other: "reader"), "relinquish reader",
-        #"{"event":"relinquish","other":"reader"}"#
+        .init(word: "MOVE_SELF", path: "f", to: "/a b"), "f MOVE_SELF /a b",
+        #"{"event":"MOVE_SELF","path":"f","to":"/a b"}"#
       ),
       (
-        .init(word: "reacquire", other: "writer"), "reacquire writer",
-        #"{"event":"reacquire","other":"writer"}"#
-      ),
-      (.init(word: "save"), "save", #"{"event":"save"}"#),
-      (
-        .init(word: "appeared", subitem: "a/b"), "appeared a/b",
-        #"{"event":"appeared","subitem":"a/b"}"#
-      ),
-      (.init(word: "changed", subitem: "a"), "changed a", #"{"event":"changed","subitem":"a"}"#),
-      (.init(word: "deleting", subitem: "a"), "deleting a", #"{"event":"deleting","subitem":"a"}"#),
-      (
-        .init(word: "moved", subitem: "a", to: "b"), "moved a\tb",
-        #"{"event":"moved","subitem":"a","to":"b"}"#
+        .init(word: "CREATE", path: "d", subitem: "a/b"), "d/a/ CREATE b",
+        #"{"event":"CREATE","path":"d","subitem":"a/b"}"#
       ),
       (
-        .init(word: "moved", subitem: "a\tb", to: "c\nd"), #"moved a\tb"# + "\t" + #"c\nd"#,
-        #"{"event":"moved","subitem":"a\tb","to":"c\nd"}"#
+        .init(word: "DELETE", path: "./", subitem: "a"), "./ DELETE a",
+        #"{"event":"DELETE","path":"./","subitem":"a"}"#
+      ),
+      (
+        .init(word: "MOVED_FROM", path: "d", subitem: "a\tb", to: "c\nd"),
+        #"d/ MOVED_FROM a\tb"#,
+        #"{"event":"MOVED_FROM","path":"d","subitem":"a\tb","to":"c\nd"}"#
       ),
     ]
     for (event, line, json) in cases {
@@ -41,16 +33,52 @@ struct WatchCommandTests {
     }
   }
 
-  @Test("Unread changes become one change, and later ones are kept")
+  @Test("Unread events become one, and later ones are kept; one that says nothing new is left out")
   func backlog() {
     let backlog = PresenterEvent.backlog(capacity: 3)
-    for name in ["a", "b", "c", "d", "e"] { backlog.add(.init(word: "appeared", subitem: name)) }
-    let expected: [PresenterEvent] = [
-      .init(word: "changed"), .init(word: "appeared", subitem: "d"),
-      .init(word: "appeared", subitem: "e"),
-    ]
-    for event in expected { #expect(backlog.next(until: .now) == event) }
+    let event = { (name: String) in PresenterEvent(word: "CREATE", path: "x", subitem: name) }
+    for name in ["a", "b", "c", "d", "e", "e"] { backlog.add(event(name)) }
+    for event in [.init(word: "Q_OVERFLOW", path: "x"), event("d"), event("e")] {
+      #expect(backlog.next(until: .now) == event)
+    }
     #expect(backlog.next(until: .now) == nil)
+  }
+
+  // It was three lines, so the loop that a page shows ran three times.
+  @Test(
+    "A change under a lock is one line, and one run of a command, however it is made",
+    arguments: [
+      "sh -c 'echo 2 >f'", "sh -c 'echo 2 >f; sleep 0.1; echo 3 >>f; sleep 0.1; echo 4 >>f'",
+      "sh -c 'cp f g; mv g f'", #"sh -c 'echo 2 >"$1"' sh {}"#,
+      #"sh -c 'echo 2 >"$1"; sleep 0.1; echo 3 >>"$1"' sh {}"#,
+    ], [true, false])
+  func locked(change: String, hasCommand: Bool) throws {
+    let (command, suffix) =
+      hasCommand
+      ? (#"-- sh -c 'read -r line; echo "$line of $(basename $WORMHOLE_IDENTIFIER)"'"#, " of f")
+      : ("", "")
+    let outcome = try Session().shell(
+      """
+      echo 1 >f; start watch f \(command) >"$T/heard"
+      wormhole lock f -- true
+      wormhole lock f -- \(change)
+      hears 'f MODIFY\(suffix)'; rm f; hears 'f DELETE_SELF\(suffix)'
+      kill $pid; finish 2>"$T/said"; cat "$T/heard"
+      """)
+    #expect(outcome.output == "f MODIFY\(suffix)\nf DELETE_SELF\(suffix)\n", "\(outcome)")
+  }
+
+  @Test("A change is one line, too, if the process that has the lock is killed")
+  func killed() throws {
+    let outcome = try Session().shell(
+      """
+      mkfifo "$T/out"; echo 1 >f; start watch f >"$T/heard"
+      wormhole lock f -- sh -c 'echo 2 >f; echo 3 >f; echo in >"$T/out"; exec sleep 100' & locker=$!
+      read -r word <"$T/out"; kill -KILL $locker; wait $locker 2>"$T/said"
+      hears 'f MODIFY'; rm f; hears 'f DELETE_SELF'
+      kill $pid; finish 2>"$T/said"; cat "$T/heard"
+      """)
+    #expect(outcome.output == "f MODIFY\nf DELETE_SELF\n", "\(outcome)")
   }
 
   @Test("A stopped watcher delays no process for long, and gets the change when it is continued")
@@ -60,7 +88,7 @@ struct WatchCommandTests {
       echo 1 >f; start watch f >"$T/heard"
       kill -STOP $pid; stopped $pid
       wormhole lock f --timeout 100 -- sh -c 'echo 2 >{}' 2>"$T/said"; echo $?
-      kill -CONT $pid; hears changed; kill $pid; finish
+      kill -CONT $pid; hears 'f MODIFY'; kill $pid; finish
       grep -c 'went on without an answer' "$T/said"
       """)
     #expect(outcome.output == "0\n1\n", "\(outcome)")
@@ -85,11 +113,11 @@ struct WatchCommandTests {
       start watch f >"$T/heard"; first=$pid
       wormhole watch f --count 1 >"$T/other" 2>"$T/second" & second=$!
       says "$T/second" listening
-      wormhole lock f -- true
-      hears 'relinquish writer' 'reacquire writer'; wait $second; cat "$T/other"
+      wormhole lock f -- sh -c 'echo 2 >f'
+      hears 'f MODIFY'; wait $second; cat "$T/other"
       kill $first; finish
       """)
-    #expect(outcome.output == "relinquish writer\n", "\(outcome)")
+    #expect(outcome.output == "f MODIFY\n", "\(outcome)")
   }
 
   @Test("For a directory behind a link, paths within it are reported")
@@ -99,9 +127,9 @@ struct WatchCommandTests {
       mkdir d; ln -s d l
       start watch l >"$T/heard"
       touch d/a
-      hears 'appeared a'; kill $pid; finish; head -1 "$T/heard"
+      hears 'l/ CREATE a'; kill $pid; finish; head -1 "$T/heard"
       """)
-    #expect(outcome.output == "appeared a\n", "\(outcome)")
+    #expect(outcome.output == "l/ CREATE a\n", "\(outcome)")
   }
 
   @Test("The reader of its output may stop reading")
@@ -115,6 +143,6 @@ struct WatchCommandTests {
       until test -s "$T/status"; do echo >>d/a; sleep 0.01; done; wait
       cat "$T/status"; cat "$T/said"
       """)
-    #expect(outcome.output == "appeared a\n141\nlistening\n", "\(outcome)")
+    #expect(outcome.output == "d/ CREATE a\n141\nlistening\n", "\(outcome)")
   }
 }

@@ -10,29 +10,32 @@ extension CommandDescription {
     name: "watch",
     abstract: "Print the events of a file or directory, one line each.",
     discussion: """
-      The lines are the events of a file presenter:
-      'changed': content or attributes changed, or the item appeared
-      'removed': the item is gone
-      'moved PATH': the item is at PATH now
-      'relinquish reader': a coordinated reader is about to use the item
-      'reacquire reader': and has ended
-      'relinquish writer': a coordinated writer is about to use the item
-      'reacquire writer': and has ended
-      'save': write what is not written yet
-      'deleting': a coordinated writer is about to delete or replace the item
+      A line has the words of inotifywait(1): the path, an event, and for a directory the name of the entry in it:
+      'MODIFY': content or attributes changed
+      'CREATE': it appeared
+      'DELETE_SELF', 'DELETE': the item, or an entry, is gone
+      'MOVE_SELF': the item is at the path that follows now
+      'MOVED_FROM', 'MOVED_TO': the two lines of an entry that has another name or place in the directory
+      'Q_OVERFLOW': events were left out, because nobody read the lines in time
 
-      For a directory there are also 'appeared PATH', 'changed PATH', 'removed PATH', 'deleting PATH' and \
-      'moved PATH<tab>PATH', at any depth, with paths relative to it.
+      For a directory the entries are those at any depth, and the path is that of the entry's directory.
 
-      Changes by any program are noticed; several may be printed as one 'changed'. Names that are not UTF-8 \
+      Changes by any program are noticed; several may be printed as one. A change under \
+      '\(ProgramName.called) lock' is printed once, when the lock has ended. Names that are not UTF-8 \
       are left out. Coordinators find the command in its user's data, so it needs HOME or XDG_DATA_HOME. It prints \
       'listening' on standard error; from then on it misses nothing. It delays nobody: it answers \
       every question at once.
+
+      \(eachCommand) Its environment has WORMHOLE_IDENTIFIER, the path of what has changed, and WORMHOLE_TIME.
       """,
     arguments: [
       .operand("file", .file, help: "A file or directory; it need not exist yet."),
       .count, .timeout, .readyDescriptor,
-      .flag("json", help: "Print lines of JSON: {\"event\": ..., \"subitem\": ..., \"to\": ...}."),
+      .flag(
+        "json",
+        help: "Print lines of JSON: {\"event\": ..., \"path\": ..., \"subitem\": ..., \"to\": ...}."
+      ),
+      .command(forEach: "line"),
     ],
     needsContainer: false
   ) { arguments, environment in
@@ -43,26 +46,56 @@ extension CommandDescription {
     try FileCoordinator.addFilePresenter(presenter)
     defer { FileCoordinator.removeFilePresenter(presenter) }
     environment.reportListening()
-    try arguments.handleEach(of: backlog.next, until: deadline) { event in
-      try environment.print(arguments, json: event.propertyList, text: event.line)
-      return .done
+    try arguments.handleEach(of: { backlog.settled(until: $0) }, until: deadline) { event in
+      let path = event.subitem.map { "\(event.path)/\($0)" } ?? event.path
+      return try arguments.hand(
+        json: event.propertyList, text: event.line, titled: path.quoted, environment,
+        variables: CommandVariable.common(identifier: path, time: Date(), sender: nil))
     }
   }
 }
 
-/// The presenter of `wormhole watch`: it answers every question at once, and adds it to a backlog.
+/// The presenter of `wormhole watch`: it answers every question at once, and adds events to a backlog.
 final class PrintingPresenter: FilePresenter {
   let presentedItemQueue = DispatchQueue(label: "wormhole.watch")
-  private let place: Mutex<URL>
+  private struct State {
+    var place: URL
+    /// The path in the lines: that of the command line, until the item is moved.
+    var path: String
+    /// The item, as it was last reported; nil if there was none.
+    var seen: [Int64]?
+    /// The coordinated writers that have not ended: their change is one, and reported at its end.
+    var writers = 0
+  }
+
+  private let state: Mutex<State>
   private let backlog: Backlog<PresenterEvent>
 
   /// - Throws: `Errno` when the directories above the item may not be searched.
   init(_ file: String, _ backlog: Backlog<PresenterEvent>) throws(Errno) {
-    place = Mutex(try Self.resolved(file))
+    let place = try Self.resolved(file)
+    state = Mutex(State(place: place, path: file, seen: Self.look(place)))
     self.backlog = backlog
   }
 
-  var presentedItemURL: URL? { place.withLock { $0 } }
+  var presentedItemURL: URL? { state.withLock { $0.place } }
+
+  /// The item's identity and attributes, and the times of a file: a directory's entries are reported
+  /// themselves. Nil for an item that is missing, or cannot be looked at.
+  private static func look(_ place: URL) -> [Int64]? {
+    guard let status = try? fileStatus(place.path, followingLinks: true) else { return nil }
+    let permissions = [status.permissions, status.owner, status.group].map(Int64.init)
+    let identity = [status.device, status.inode].map { Int64(bitPattern: $0) } + permissions
+    guard status.kind != .directory else { return identity }
+    return identity + [
+      status.size, status.modifiedSeconds, status.modifiedNanoseconds, status.changedSeconds,
+      status.changedNanoseconds,
+    ]
+  }
+
+  private func add(_ word: String, subitem: String? = nil, to: String? = nil) {
+    backlog.add(.init(word: word, path: state.withLock { $0.path }, subitem: subitem, to: to))
+  }
 
   /// The item by the path that the kernel gives it, so that paths within it can be made relative. A
   /// link is followed, and an item that does not exist yet keeps the path of the command line.
@@ -84,98 +117,83 @@ final class PrintingPresenter: FilePresenter {
 
   /// A path within the item; absolute if it is not.
   private func relative(_ url: URL) -> String {
-    let prefix = place.withLock { $0.path } + "/"
+    let prefix = state.withLock { $0.place.path } + "/"
     return url.path.hasPrefix(prefix) ? String(url.path.dropFirst(prefix.count)) : url.path
-  }
-
-  // MARK: Questions
-
-  func relinquishPresentedItem(
-    toReader reader: @escaping @Sendable (_ reacquirer: (@Sendable () -> Void)?) -> Void
-  ) {
-    backlog.add(.init(word: "relinquish", other: "reader"))
-    reader { [backlog] in backlog.add(.init(word: "reacquire", other: "reader")) }
-  }
-
-  func relinquishPresentedItem(
-    toWriter writer: @escaping @Sendable (_ reacquirer: (@Sendable () -> Void)?) -> Void
-  ) {
-    backlog.add(.init(word: "relinquish", other: "writer"))
-    writer { [backlog] in backlog.add(.init(word: "reacquire", other: "writer")) }
-  }
-
-  func savePresentedItemChanges(completionHandler: @escaping @Sendable ((any Error)?) -> Void) {
-    backlog.add(.init(word: "save"))
-    completionHandler(nil)
-  }
-
-  func accommodatePresentedItemDeletion(
-    completionHandler: @escaping @Sendable ((any Error)?) -> Void
-  ) {
-    backlog.add(.init(word: "deleting"))
-    completionHandler(nil)
-  }
-
-  func accommodatePresentedSubitemDeletion(
-    at url: URL, completionHandler: @escaping @Sendable ((any Error)?) -> Void
-  ) {
-    backlog.add(.init(word: "deleting", subitem: relative(url)))
-    completionHandler(nil)
   }
 
   // MARK: Events
 
+  func relinquishPresentedItem(
+    toWriter writer: @escaping @Sendable (_ reacquirer: (@Sendable () -> Void)?) -> Void
+  ) {
+    state.withLock { $0.writers += 1 }
+    writer { [self] in
+      state.withLock { $0.writers -= 1 }
+      presentedItemDidChange()
+    }
+  }
+
   func presentedItemDidMove(to newURL: URL) {
-    place.withLock { $0 = newURL }
-    backlog.add(.init(word: "moved", to: newURL.path))
+    add("MOVE_SELF", to: newURL.path)
+    state.withLock { ($0.place, $0.path, $0.seen) = (newURL, newURL.path, Self.look(newURL)) }
   }
 
-  /// The word for a change: the item may be gone.
-  private func word(at url: URL) -> String {
-    // An item that cannot be looked at is there.
-    (try? exists(url.path, at: Directory.current)) ?? true ? "changed" : "removed"
+  func presentedItemDidChange() {
+    let word = state.withLock { state -> String? in
+      guard state.writers == 0 else { return nil }
+      let (old, new) = (state.seen, Self.look(state.place))
+      state.seen = new
+      return old == new ? nil : new == nil ? "DELETE_SELF" : old == nil ? "CREATE" : "MODIFY"
+    }
+    if let word { add(word) }
   }
 
-  func presentedItemDidChange() { backlog.add(.init(word: word(at: place.withLock { $0 }))) }
-
-  func presentedSubitemDidAppear(at url: URL) {
-    backlog.add(.init(word: "appeared", subitem: relative(url)))
-  }
+  func presentedSubitemDidAppear(at url: URL) { add("CREATE", subitem: relative(url)) }
 
   func presentedSubitem(at oldURL: URL, didMoveTo newURL: URL) {
-    backlog.add(.init(word: "moved", subitem: relative(oldURL), to: relative(newURL)))
+    add("MOVED_FROM", subitem: relative(oldURL), to: relative(newURL))
+    add("MOVED_TO", subitem: relative(newURL))
   }
 
   func presentedSubitemDidChange(at url: URL) {
-    backlog.add(.init(word: word(at: url), subitem: relative(url)))
+    // An item that cannot be looked at is there.
+    let isThere = (try? exists(url.path, at: Directory.current)) ?? true
+    add(isThere ? "MODIFY" : "DELETE", subitem: relative(url))
   }
 }
 
-/// An event of a file presenter, as `wormhole watch` prints it: a word, and fields after it.
+/// An event of a file presenter, as `wormhole watch` prints it.
 struct PresenterEvent: Sendable, Hashable {
   let word: String
-  /// The other side of a question: "reader" or "writer".
-  var other: String?
+  /// The path of the watched item.
+  let path: String
+  /// The path of an entry, relative to it.
   var subitem: String?
+  /// The new path of what was moved.
   var to: String?
 
-  /// `moved old<TAB>new`: paths may contain spaces, and their control characters are escaped.
+  /// `film.json MODIFY`, `films/old/ CREATE 1.json`: control characters in paths are escaped.
   var line: String {
-    let fields = [other, subitem, to].compactMap { $0?.onOneLine }
-    return fields.isEmpty ? word : word + " " + fields.joined(separator: "\t")
+    guard let subitem else {
+      return [path.onOneLine, word, to?.onOneLine].compactMap(\.self).joined(separator: " ")
+    }
+    let whole = path.hasSuffix("/") ? path + subitem : "\(path)/\(subitem)"
+    let end = whole.lastIndex(of: "/").map(whole.index(after:)) ?? whole.startIndex
+    return "\(String(whole[..<end]).onOneLine) \(word) \(String(whole[end...]).onOneLine)"
   }
 
-  /// `{"event":"moved","subitem":"old","to":"new"}`.
+  /// `{"event":"MOVED_FROM","path":"films","subitem":"old","to":"new"}`.
   var propertyList: PropertyListValue {
-    .object(["event": word, "other": other, "subitem": subitem, "to": to])
+    .object(["event": word, "path": path, "subitem": subitem, "to": to])
   }
 
-  /// Events that have not been printed yet. Beyond `capacity` all waiting events become one
-  /// `changed`: a slow reader of our output delays no other process, because the presenter has
-  /// answered already, and costs no more memory than this.
+  /// Events that have not been printed yet; one that is the same as the last of them says nothing new.
+  /// Beyond `capacity` all of them become one: a slow reader of our output delays no other process,
+  /// because the presenter has answered already, and costs no more memory than this.
   static func backlog(capacity: Int = 10_000) -> Backlog<PresenterEvent> {
     Backlog { events, event in
-      if events.count >= capacity { events = [.init(word: "changed")] }
+      guard events.last != event else { return }
+      if events.count >= capacity { events = [.init(word: "Q_OVERFLOW", path: event.path)] }
       events.append(event)
     }
   }
