@@ -12,6 +12,7 @@ import WormholeSystem
 /// log-drain NAME SUBSCRIBER NOTES         the same, until there is none
 /// log-subscribe NAME SUBSCRIBER [SECONDS] begins to read
 /// log-next NAME                           answers "MESSAGE PAYLOAD …" or "nothing"
+/// log-remove NAME                         removes the log
 /// log-acknowledge NAME                    counts the last one as read
 /// ```
 enum LogVerbs {
@@ -46,6 +47,7 @@ enum LogVerbs {
     case "log-next":
       let reader = readers.withLock { $0[log.name] }
       return try reader?.next(until: .now).map(describe) ?? "nothing"
+    case "log-remove": try log.remove()
     case "log-acknowledge": try readers.withLock { $0[log.name] }?.acknowledge()
     default: return "error usage"
     }

@@ -15,6 +15,27 @@ struct DirectoryLog: LogStore {
 
   func exists() throws -> Bool { try directory.open() != nil }
 
+  /// Takes all messages away, in the same steps as the oldest; then the empty log is removed as by a sweep.
+  func remove(_ log: Log, until deadline: ContinuousClock.Instant) throws {
+    let end = try log.value.edit(.init(until: deadline)) { snapshot -> (Edit, Int) in
+      guard var state = try LogState.read(snapshot, at: log.value.path),
+        let place = try LogDirectory(directory)
+      else { return (.keep, LogState.largest) }
+      state.head = try place.head(after: log.memory.head(state))
+      (state.first, state.bytes, state.setBounds) = (state.head + 1, 0, nil)
+      return (.replace(try state.content.binaryBytes()), state.first)
+    }
+    try log.removeLeftovers(below: end)
+    do {
+      let change = Change<Bool>(directory, .init(until: deadline, repeatsAfterLoss: false)) {
+        lease, _ in try log.removeFile(lease) && lease.removeSite()
+      }
+      if try change.run() { _ = try directory.removeIfEmpty() }
+    } catch let error as AppGroupError where error.code == .leaseLost {
+      // The process that took the lease over is appending.
+    }
+  }
+
   func watch(_ signal: @escaping @Sendable (Int) -> Void) -> any Cancelling {
     directory.watch(part: LogDirectory.entries) { news in
       signal(

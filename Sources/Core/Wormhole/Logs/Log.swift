@@ -157,6 +157,36 @@ public struct Log: Sendable {
     }
   }
 
+  // MARK: Removing
+
+  /// Removes the log with its messages, its bounds, and the positions of subscribers that do not read now.
+  ///
+  /// What a process appends at this moment, or later, begins another log of the name: whoever reads goes
+  /// on with the first message of that one. If this process is killed, the log is there as before, or
+  /// without messages and bounds; a sweep then removes its name.
+  ///
+  /// - Parameter deadline: how long to wait for other processes that append; by default 10 seconds from now.
+  /// - Returns: whether there was a log.
+  /// - Throws: `AppGroupError`: as `append`.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  @discardableResult
+  public func remove(until deadline: ContinuousClock.Instant? = nil) throws -> Bool {
+    let deadline = deadline ?? .now + Value.standardWait
+    return try reporting("remove \"\(name)\"", path: path) {
+      let log = limited(until: deadline)
+      guard try log.store.exists() else { return false }
+      try log.store.remove(log, until: deadline)
+      _ = try Log.sweepPositions(in: log.container, until: deadline)
+      return true
+    }
+  }
+
+  /// Removes the log; see the form without `async`.
+  @discardableResult
+  public func remove(until deadline: ContinuousClock.Instant? = nil) async throws -> Bool {
+    try await Blocking.run { try remove(until: deadline) }
+  }
+
   // MARK: Bounds
 
   /// The bounds of the log.

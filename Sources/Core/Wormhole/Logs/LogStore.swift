@@ -25,6 +25,9 @@ package protocol LogStore: Sendable {
     until deadline: ContinuousClock.Instant
   ) -> sending any Waiting<Log.Appended?>
 
+  /// Removes the log with its messages, but perhaps not what is appended at this moment.
+  func remove(_ log: Log, until deadline: ContinuousClock.Instant) throws
+
   /// Calls a closure with the number of a message that has appeared; with the largest number if others
   /// may have appeared or vanished.
   func watch(_ signal: @escaping @Sendable (Int) -> Void) throws -> any Cancelling

@@ -149,12 +149,25 @@ final class EtcdLog: LogStore {
     }
   }
 
+  /// In one step, so a process that appends finds the state as it knows it, or none.
+  func remove(_ log: Log, until deadline: ContinuousClock.Instant) throws {
+    _ = try etcd.until(CallLimit.callDeadline(deadline)).repeating(
+      EtcdTransaction(
+        if: [.exists(etcd.formatKey)],
+        then: [
+          .delete(.key(stateKey)), .delete(.prefix(etcd.key(.log, name, part: "/"))),
+        ]))
+  }
+
   // MARK: Watching
 
   func watch(_ signal: @escaping @Sendable (Int) -> Void) throws -> any Cancelling {
     let key = headKey
     let report = { @Sendable (mirror: EtcdMirror) in
-      signal(EtcdLogPlace.number(ofHead: mirror.item(key), upTo: LogState.largest) ?? 0)
+      let head = mirror.item(key)
+      // Without one, the log was perhaps removed.
+      let number = EtcdLogPlace.number(ofHead: head, upTo: LogState.largest)
+      signal(number ?? (head == nil ? LogState.largest : 0))
     }
     let mirror = try EtcdMirror(etcd, range: .key(key), report)
     report(mirror)

@@ -78,8 +78,10 @@ enum CommandExamples {
     wormhole log follow events --as printer -- ./print
     wormhole log bounds events
     wormhole log bounds events --messages 1000 --age 7d
-    wormhole log remove events printer
-    wormhole log read events --as new && wormhole log remove events new
+    wormhole log forget events printer
+    wormhole log read events --as new && wormhole log forget events new
+    wormhole log remove events --yes
+    wormhole log append sales 7 && wormhole log remove sales --yes
 
     wormhole defaults read
     wormhole defaults read volume
@@ -97,9 +99,9 @@ enum CommandExamples {
     wormhole defaults write gain 1 --suite hall && wormhole defaults domains
     wormhole defaults watch
     wormhole defaults watch volume
+    wormhole defaults watch volume -- ./print
     wormhole defaults import settings.plist --merge
     echo '{"volume":7}' | wormhole defaults import - --replace --format json
-    wormhole defaults watch volume -- ./print
     wormhole defaults export >settings.plist
     wormhole defaults export --format json
 
@@ -152,9 +154,9 @@ enum CommandExamples {
     wormhole lock -w 5m settings.json -- ./change
     wormhole watch settings.json
     wormhole watch . --json
+    wormhole watch settings.json -- ./print
     wormhole monitor
     wormhole monitor 'seat*' --only message --json
-    wormhole watch settings.json -- ./print
     wormhole ls
     wormhole ls 'seat*' --only message
     wormhole stat seats

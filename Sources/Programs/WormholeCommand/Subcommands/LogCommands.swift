@@ -6,7 +6,7 @@ extension CommandDescription {
   static let log = CommandDescription(
     name: "log",
     abstract: "Append messages to a log, and read it, each subscriber at its own pace.",
-    subcommands: [.logAppend, .logRead, .logFollow, .logBounds, .logRemove])
+    subcommands: [.logAppend, .logRead, .logFollow, .logBounds, .logForget, .logRemove])
 
   static let logAppend = CommandDescription(
     name: "append",
@@ -129,7 +129,21 @@ extension CommandDescription {
   }
 
   static let logRemove = CommandDescription(
-    name: "remove", aliases: ["forget"],
+    name: "remove",
+    abstract: "Remove a log with its messages; exit status 1 if there is none.",
+    discussion: """
+      Its bounds go, too, and its subscribers, if they do not read now. A process that follows it goes on \
+      with what is appended later. At a terminal the command asks first; elsewhere it needs --yes.
+      """,
+    arguments: [.logName, .yes, .writeTimeout]
+  ) { arguments, environment in
+    let log = try arguments.existingLog(to: "remove")
+    try arguments.confirm("Remove the log \(log.name.quoted) with its messages?", environment)
+    guard try log.remove(until: arguments.deadline()) else { throw ExitStatus.no }
+  }
+
+  static let logForget = CommandDescription(
+    name: "forget",
     abstract: "Remove subscribers of a log; exit status 1 if one is unknown.",
     discussion: "If they come again, they are new ones.",
     arguments: [
@@ -142,7 +156,7 @@ extension CommandDescription {
     for subscriber in arguments.texts("subscriber")
     where try log?.forget(subscriber: subscriber) != true {
       environment.report(
-        "cannot remove \(subscriber.quoted): the log \(name.quoted) has no such subscriber")
+        "cannot forget \(subscriber.quoted): the log \(name.quoted) has no such subscriber")
       status = .no
     }
     try status.end()
@@ -175,11 +189,11 @@ extension ParsedArguments {
     $0.conflict(of: "from", "since", "new")
   }
 
-  fileprivate func existingLog() throws -> Log {
+  fileprivate func existingLog(to verb: String = "read") throws -> Log {
     let name = requiredText("name")
     guard let container = try container.openExisting(),
       try container.logNames().contains(where: { $0.utf8.elementsEqual(name.utf8) })
-    else { throw CommandError.no("read \(name.quoted)", because: "there is no such log") }
+    else { throw CommandError.no("\(verb) \(name.quoted)", because: "there is no such log") }
     return container.log(name)
   }
 

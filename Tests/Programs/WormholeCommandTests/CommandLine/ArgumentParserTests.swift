@@ -268,7 +268,6 @@ import WormholeTestSupport
     #expect(try line.arguments("clear", "a").commandPath == ["remove"])
     #expect(try line.arguments("queue", "cancel", "q", "x").commandPath == ["queue", "remove"])
     #expect(try line.arguments("queue", "forget", "q", "--all").has("failed"))
-    #expect(try line.arguments("log", "forget", "l", "s").commandPath == ["log", "remove"])
     let parsed = try line.arguments("send", "a", "b", "--json")
     #expect(parsed.has("strict"))
     #expect(parsed.notes == ["'--json' is called '--strict' now"])

@@ -70,7 +70,7 @@ struct LostFilesTests {
       for n in 1 2 3; do wormhole log append news $n; done >said
       truncate -s 30 "$C/logs/news/entries/0000000000000002.plist"
       wormhole log read news; echo $?
-      wormhole log remove news nobody; echo $?; wormhole log remove other somebody; echo $?
+      wormhole log forget news nobody; echo $?; wormhole log forget other somebody; echo $?
       """)
     #expect(outcome.output == "1\n3\n65\n1\n1\n", "\(outcome)")
     #expect(outcome.errors.contains("1 message of \"news\" before message 3"), "\(outcome)")

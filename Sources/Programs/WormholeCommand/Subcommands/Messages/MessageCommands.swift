@@ -1,5 +1,6 @@
 import Wormhole
 import WormholePropertyLists
+import WormholeWorkshop
 
 extension CommandDescription {
   static let send = CommandDescription(
@@ -141,8 +142,8 @@ extension CommandDescription {
         } else if try !value.remove(until: arguments.deadline()),
           arguments.texts("identifier").contains(identifier)
         {
-          environment.report(
-            CommandError.no("remove \(identifier.quoted)", because: "there is no such message"))
+          let reason = try "there is no such message" + container.others(named: identifier)
+          environment.report(CommandError.no("remove \(identifier.quoted)", because: reason))
           status = .no
         }
       } catch let error as AppGroupError {
@@ -166,6 +167,14 @@ extension CommandDescription {
 }
 
 extension SharedContainer {
+  /// What a name is that is no message's, and how that is removed.
+  fileprivate func others(named name: String) throws -> String {
+    let kinds = [("log remove", "log", try logNames()), ("queue purge", "queue", try queueNames())]
+    return kinds.filter { $0.2.contains { $0.utf8.elementsEqual(name.utf8) } }.map {
+      "; '\(ProgramName.called) \($0.0) \(name.quotedForShell)' is for the \($0.1) of this name"
+    }.joined()
+  }
+
   /// The names that a name stands for: itself, or those of all messages that match it, sorted.
   fileprivate func messages(named name: String) throws -> [String] {
     func exists(_ name: String) throws -> Bool { try value(name).version() != nil }
