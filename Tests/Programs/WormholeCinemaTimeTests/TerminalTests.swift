@@ -30,13 +30,15 @@ struct TerminalTests {
     private var forgotten = ""
     private(set) var terminal: EmulatedTerminal
 
-    init(_ role: String, _ directory: URL, columns: Int, rows: Int, variables: [String] = []) throws
-    {
+    init(
+      _ role: String, _ directory: URL, columns: Int, rows: Int, variables: [String] = [],
+      setUp: String = ""
+    ) throws {
       terminal = EmulatedTerminal(columns: columns, rows: rows)
       let program = try BuiltProgram.path("cinematime")
       // The terminal's mode is printed before and after, for comparison.
       let line =
-        "stty cols \(columns) rows \(rows); stty -g; "
+        "\(setUp)stty cols \(columns) rows \(rows); stty -g; "
         + "'\(program)' --container '\(directory.path)' \(role); echo \"status $?\"; stty -g; echo over"
       process = try LineProcess(
         "script", ["-qfec", line, "/dev/null"],
@@ -131,6 +133,56 @@ struct TerminalTests {
     }
     try cast.kill(.watch)
     try phone.wait(for: "watch away")
+    try phone.press("q")
+    try phone.wait(for: "status 0")
+  }
+
+  @Test("suspends the other side with a key, which then blocks nobody, and continues it")
+  func suspendsOther() throws {
+    defer { cast.end() }
+    let watch = try cast.start(.watch)
+    let phone = try Window("phone", cast.directory, columns: 80, rows: 24)
+    try phone.wait(for: "z suspend watch")
+    phone.forget()
+    try phone.press("z")
+    try phone.wait(for: "The watch is stopped")
+    try eventually("it is stopped") {
+      ProcessStatus.of(watch.process.processID)?.isStopped == true
+    }
+    try phone.wait(for: "z continue watch")
+    try phone.press("by")
+    try phone.wait(for: "Bought")
+    phone.forget()
+    try phone.press("z")
+    try phone.wait(for: "watch in reach")
+    #expect(try watch.answer("tickets").isEmpty == false)
+    try phone.press("q")
+    try phone.wait(for: "status 0")
+  }
+
+  // It swallowed Control-Z, and after `fg` it read what was meant for the shell.
+  @Test(
+    "can be suspended with Control-Z, has given the terminal back then, and draws again after fg")
+  func suspends() throws {
+    defer { cast.end() }
+    let phone = try Window(
+      "phone; echo stopped; stty -g; read -r line; echo \"line $line\"; fg", cast.directory,
+      columns: 80, rows: 24, setUp: "set -m; ")
+    try phone.wait(for: "Angel On My Shoulder")
+    let mode = phone.seen.split(separator: "\r\n").first
+    do {
+      phone.forget()
+      try phone.press("\u{1A}")
+      try phone.wait(for: "stopped\r\n")
+      // The keys belong to the shell.
+      try phone.press("fg\r")
+      try phone.wait(for: "line fg\r\n")
+      let end = try #require(phone.seen.range(of: "stopped\r\n"))
+      #expect(phone.seen[end.upperBound...].split(separator: "\r\n").first == mode)
+      #expect(phone.seen.contains("\u{1B}[?1049l"))
+      try phone.wait(for: "\u{1B}[?1049h")
+      try phone.wait(for: "Angel On My Shoulder")
+    }
     try phone.press("q")
     try phone.wait(for: "status 0")
   }

@@ -123,6 +123,11 @@ package enum Program {
   /// Returns whether a descriptor is a terminal. The corresponding C function is `isatty`.
   package static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
 
+  /// Whether the terminal belongs to the job of this process, and not to a shell that has stopped it.
+  package static func isInForeground(of terminal: Int32) -> Bool {
+    tcgetpgrp(terminal) == getpgrp()
+  }
+
   /// Returns the size of a terminal; nil for what it does not know, or if the descriptor is none.
   package static func terminalSize(_ descriptor: Int32) -> (columns: Int?, rows: Int?) {
     let size = csys_terminal_size(descriptor)

@@ -9,6 +9,7 @@ package enum Signal: Int32, Sendable {
   case childEnded = 17
   case `continue` = 18
   case stop = 19
+  case terminalStop = 20
   case fileTooLarge = 25
   case windowChanged = 28
 }

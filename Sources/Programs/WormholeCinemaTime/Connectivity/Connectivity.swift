@@ -1,6 +1,7 @@
 import Foundation
 import Synchronization
 import WatchConnectivity
+import Wormhole
 import WormholePeers
 import WormholeSystem
 import WormholeWorkshop
@@ -217,6 +218,20 @@ enum Obstacle {
     let active = state.activeName
     return active == name
       ? nil : "the phone's watch is \(active ?? "none"): \(command("switch", name))"
+  }
+
+  /// The process of the other side; nil if there is none, or this machine does not see it.
+  static func otherSide() throws -> (processID: Int32, isSuspended: Bool)? {
+    let phone = Pairing.phone
+    let name =
+      Cinema.isPhone ? try Pairing(of: phone, in: Cinema.container).state().activeName : phone
+    switch try PeerSession.peers(in: Cinema.container).first(where: { $0.name == name })?
+      .reachability
+    {
+    case .suspended(let member): return (member.processID, true)
+    case .reachable(let member) where member.state == .running: return (member.processID, false)
+    default: return nil
+    }
   }
 
   private static func command(_ verb: String, _ name: String) -> String {

@@ -6,7 +6,10 @@ extension ScreenState {
   /// The keys of the page, by their importance.
   var keys: [KeyHint] {
     let help = KeyHint("?", "help")
-    let rest: [KeyHint] = (opened.isEmpty ? [] : [("Esc", "back")]) + [("q", "quit")]
+    let stop: [KeyHint] =
+      isOtherSuspended
+      ? [("z", "continue \(otherSide)")] : isOtherReachable ? [("z", "suspend \(otherSide)")] : []
+    let rest: [KeyHint] = (opened.isEmpty ? [] : [("Esc", "back")]) + [("q", "quit")] + stop
     let change: [KeyHint] =
       subject.map { isPurchased($0) ? [("d", "give back")] : [("b", "buy")] } ?? []
     let other: KeyHint = page == .films ? ("t", "tickets") : ("f", "films")
@@ -47,6 +50,8 @@ extension ScreenState {
     ("f  t  Tab", "the films, the tickets, the other list"),
     ("b", "buy a ticket; y confirms it"),
     ("d", "give the ticket back"),
+    ("z", "suspend the other side, or continue it"),
+    ("Ctrl-Z", "suspend this side; fg continues it"),
     ("?", "this help"),
     ("q", "quit"),
   ]

@@ -17,15 +17,16 @@ final class Screen {
   private var signals: SignalReception?
   private var sources: [any DispatchSourceProtocol] = []
   private let palette = Palette.wanted()
+  /// Whether it has the terminal: not while this side is suspended, or runs in the background then.
+  private var isShown = false
 
   func begin() {
     do {
-      let signals = try SignalReception(of: [.windowChanged, .interrupt, .terminate, .hangUp])
+      let signals = try SignalReception(
+        of: [.windowChanged, .interrupt, .terminate, .hangUp, .continue])
       listen(signals.descriptor) { Screen.shared.takeSignals() }
       self.signals = consume signals
-      mode = try TerminalMode(keysAtOnceOn: 0)
-      // The alternate screen, without a cursor.
-      write("\u{1B}[?1049h\u{1B}[?25l")
+      try enter()
     } catch {
       leave()
       Main.fail("the terminal cannot be used: \(error)", 74)
@@ -46,9 +47,39 @@ final class Screen {
 
   // MARK: The terminal
 
+  private func enter() throws {
+    guard Program.isInForeground(of: 0) else { return }
+    mode = try TerminalMode(keysAtOnceOn: 0)
+    // The alternate screen, without a cursor.
+    write("\u{1B}[?1049h\u{1B}[?25l")
+    isShown = true
+  }
+
   private func leave() {
+    // Otherwise it is the shell's already.
+    guard isShown, Program.isInForeground(of: 0) else { return }
     write("\u{1B}[0m\u{1B}[?25h\u{1B}[?1049l")
     mode = nil
+    isShown = false
+  }
+
+  /// Gives the terminal back, and stops, as any program does at Control-Z.
+  private func suspend() throws {
+    leave()
+    try Program.send(.terminalStop, to: 0)
+    // Without a shell that could continue it, the kernel drops the signal.
+    DispatchQueue.main.asyncAfter(deadline: .now() + .milliseconds(200)) {
+      if !Screen.shared.isShown { Screen.shared.takeBack() }
+    }
+  }
+
+  private func takeBack() {
+    do {
+      try enter()
+    } catch {
+      end(74)
+    }
+    draw()
   }
 
   private func end(_ status: Int32) -> Never {
@@ -68,7 +99,14 @@ final class Screen {
   private func takeSignals() {
     do {
       let received = try signals?.take() ?? []
-      if received.contains(where: { $0.signal != .windowChanged }) { end(0) }
+      let ends = [Signal.interrupt, .terminate, .hangUp]
+      if received.contains(where: { ends.contains($0.signal) }) { end(0) }
+      if received.contains(where: { $0.signal == .continue }) {
+        // The shell has changed the terminal's mode meanwhile, or still has the terminal.
+        leave()
+        isShown = false
+        return takeBack()
+      }
     } catch {
       end(74)
     }
@@ -92,9 +130,12 @@ final class Screen {
   }
 
   private func draw() {
+    guard isShown else { return }
     let session = WCSession.default
     state.update(tickets: TicketOffice.shared.purchased)
     state.isOtherReachable = session.activationState == .activated && session.isReachable
+    // An error is shown when the key is pressed.
+    state.isOtherSuspended = (try? Obstacle.otherSide()?.isSuspended) ?? false
     state.time = TimeOfDay.now
     state.nextShow = state.isPhone ? nil : Complication.movie()
     state.code = state.movie.flatMap { state.isPurchased($0) ? TicketCodes.lines(of: $0) : nil }
@@ -138,8 +179,22 @@ final class Screen {
     case .buy(let movie):
       try change(movie, isBought: true, "Bought \(movie.quoted) at \(movie.time).")
     case .delete(let movie): try change(movie, isBought: false, "Gave back \(movie.quoted).")
+    case .suspend: try suspend()
+    case .suspendOther: try suspendOther()
     case .quit: end(0)
     }
+  }
+
+  private func suspendOther() throws {
+    guard let other = try Obstacle.otherSide() else {
+      state.message = .notice("There is no \(state.otherSide) to suspend.")
+      return
+    }
+    try Program.send(other.isSuspended ? .continue : .stop, to: other.processID)
+    state.message = .notice(
+      other.isSuspended
+        ? "The \(state.otherSide) goes on."
+        : "The \(state.otherSide) is stopped, and blocks nobody.")
   }
 
   private func change(_ movie: Movie, isBought: Bool, _ done: String) throws {

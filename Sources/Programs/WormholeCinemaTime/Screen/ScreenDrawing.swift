@@ -111,8 +111,7 @@ struct ScreenDrawing {
   private mutating func drawHead(_ area: Canvas.Area) {
     let room = area.columns - 2
     let mark = state.isOtherReachable ? "●" : "○"
-    let other = state.isPhone ? "watch" : "phone"
-    let full = "\(mark) \(other) \(state.isOtherReachable ? "in reach" : "away")"
+    let full = "\(mark) \(state.otherSide) \(state.isOtherReachable ? "in reach" : "away")"
     let forms = [("CinemaTime · \(state.name)", full), (state.name, full), (state.name, mark)]
     let (name, reach) = forms.first { $0.terminalColumns + 3 + $1.count <= room } ?? forms[2]
     canvas.put(

@@ -6,6 +6,8 @@ enum ScreenKey: Equatable {
   case enter, back, tab, help, quit
   /// Control-C, which ends the program everywhere.
   case interrupt
+  /// Control-Z, which gives the terminal back to the shell.
+  case suspend
   case letter(Character)
 }
 
@@ -14,7 +16,8 @@ struct KeyReader {
   /// As in vi, less and many others.
   private static let characters: [Character: ScreenKey] = [
     "k": .up, "j": .down, "h": .back, "l": .forward, "?": .help, "q": .quit, "\u{03}": .interrupt,
-    "\u{04}": .quit, "\t": .tab, "\n": .enter, "\r": .enter, "\u{08}": .back, "\u{7F}": .back,
+    "\u{1A}": .suspend, "\u{04}": .quit, "\t": .tab, "\n": .enter, "\r": .enter, "\u{08}": .back,
+    "\u{7F}": .back,
   ]
 
   /// By the character that ends a sequence.

@@ -16,6 +16,9 @@ struct ScreenState: Equatable {
   enum Action: Equatable {
     case buy(Movie)
     case delete(Movie)
+    case suspend
+    /// Suspends the other side, or continues it.
+    case suspendOther
     case quit
   }
 
@@ -29,6 +32,7 @@ struct ScreenState: Equatable {
   private(set) var scroll = 0
   private(set) var tickets: [Movie] = []
   var isOtherReachable = false
+  var isOtherSuspended = false
   var nextShow: Movie?
   var time = TimeOfDay(hour: 0, minute: 0)
   var message: Message?
@@ -77,6 +81,8 @@ struct ScreenState: Equatable {
 
   func isPurchased(_ movie: Movie) -> Bool { tickets.contains(movie) }
 
+  var otherSide: String { isPhone ? "watch" : "phone" }
+
   /// The obstacle, unless the other side has become reachable.
   var visibleObstacle: String? { isOtherReachable ? nil : obstacle }
 
@@ -120,6 +126,8 @@ struct ScreenState: Equatable {
     let page = page
     switch (key, page) {
     case (.interrupt, _): return .quit
+    case (.suspend, _): return .suspend
+    case (.letter("z"), _): return .suspendOther
     // As in a pager, this leaves the help and not the program.
     case (.quit, _) where page != .help: return .quit
     case (.help, _) where page != .help: opened.append(.help)
