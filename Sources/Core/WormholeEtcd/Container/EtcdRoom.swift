@@ -9,9 +9,15 @@ import WormholeSystem
 /// what it puts, compacts the history, and waits, or gives up, while half of the database is in use: the
 /// other half is for everything else.
 ///
-/// **What is compacted.** Only the history before `age`: a lost answer is looked up in the history
-/// since the request, and a watch that was interrupted continues there. Where that has been
-/// compacted after all, a change ends as `outcomeUnknown`, and a watch reads its keys again.
+/// **What is compacted.** Only the history before `age`, and while a sender waits the history before
+/// `urgentAge`: a lost answer is looked up in the history since the request, and a watch that was
+/// interrupted continues there. Where that has been compacted after all, a change ends as
+/// `outcomeUnknown`, and a watch reads its keys again. A process knows the age only of what came after its
+/// first look, so one that begins in a full database waits for `urgentAge`.
+///
+/// **When etcd counts.** It determines what is in use when it commits, and counts the pages of a
+/// compaction as free with a commit after that. While nobody writes, the number does not move. So a sender
+/// that waits writes something itself.
 package final class EtcdRoom: Sendable {
   private struct State {
     /// The quota of the members' databases; nil before the first look.
@@ -23,19 +29,21 @@ package final class EtcdRoom: Sendable {
     var compacted: Int64 = 0
   }
 
-  /// How long history stays at least.
+  /// How long history stays at least, and how long while a sender waits.
   private let age: Duration
+  private let urgentAge: Duration
   private let patience: Duration
   private let state = Mutex(State())
 
   /// etcd's own default, for members that do not report theirs.
   private static let standardQuota: Int64 = 2 << 30
   private static let largestBudget: Int64 = 16 << 20
-  private static let pause: Duration = .milliseconds(200)
+  private static let pause: Duration = .milliseconds(100)
 
   /// - Parameter patience: How long a sender waits for room.
   package init(age: Duration = .seconds(5), patience: Duration = .seconds(30)) {
     self.age = age
+    urgentAge = age / 5
     self.patience = patience
   }
 
@@ -63,12 +71,27 @@ package final class EtcdRoom: Sendable {
           remedy: "wait until other files are received, or raise --quota-backend-bytes")
       }
       try check()
+      try commit(container.client, until: container.soon)
       pauseThread(Self.pause)
+    }
+  }
+
+  /// Writes something that is no key: no watch reports it, and it adds nothing to the history.
+  private func commit(
+    _ client: EtcdClient, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) {
+    do throws(EtcdError) {
+      let lease = try client.grantLease(lifetime: .seconds(1), until: deadline)
+      try client.revokeLease(lease, until: deadline)
+    } catch {
+      // The database is full in spite of all senders: then this one goes on to wait.
+      guard error.code == .noSpace else { throw error }
     }
   }
 
   /// Looks ahead of the first piece, if that will need it.
   func look(on container: EtcdContainer) throws {
+    note(container.client.cluster.moment.revision)
     if state.withLock({ $0.budget <= 0 }) { _ = try renew(for: 0, on: container) }
   }
 
@@ -95,18 +118,18 @@ package final class EtcdRoom: Sendable {
   private func note(_ revision: Int64) {
     state.withLock { state in
       let last = state.marks.last
-      guard last.map({ $0.time + age / 10 < .now }) ?? true else { return }
+      guard last.map({ $0.time + urgentAge / 4 < .now }) ?? true else { return }
       state.marks.append((.now, revision))
     }
   }
 
-  /// Compacts the history before `age`, if that is more than a little.
+  /// Compacts the history that is old enough, if that is more than a little.
   ///
   /// - Parameter isUrgent: Whether the freed pages are waited for.
   private func compact(
     _ client: EtcdClient, isUrgent: Bool, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) {
-    let limit = ContinuousClock.now - age
+    let limit = ContinuousClock.now - (isUrgent ? urgentAge : age)
     let revision = state.withLock { state -> Int64? in
       guard let last = state.marks.lastIndex(where: { $0.time <= limit }) else { return nil }
       state.marks.removeFirst(last)

@@ -23,12 +23,15 @@ struct EtcdRoomTests {
   }
 
   private func container(patience: Duration) throws -> SharedContainer {
+    try container(room: EtcdRoom(age: .milliseconds(100), patience: patience))
+  }
+
+  private func container(room: EtcdRoom) throws -> SharedContainer {
     var location = EtcdLocation(endpoints: [node.endpoint], prefix: "small")
     // The machine may be busy with other tests.
     location.lifetime = .seconds(60)
     return try SharedContainer(
-      EtcdContainer.created(
-        location, room: EtcdRoom(age: .milliseconds(100), patience: patience)),
+      EtcdContainer.created(location, room: room),
       companion: directory.path + "/here")
   }
 
@@ -59,6 +62,29 @@ struct EtcdRoomTests {
     }
     let cluster = try #require(try container.report().cluster)
     #expect(cluster.alarms == [] && cluster.oldestRevision ?? 0 > 1)
+  }
+
+  /// A process knows the age only of the history since its beginning, and while nobody writes etcd does not
+  /// count what a compaction has freed.
+  @Test(
+    "go through while nobody else writes, by one process and by a new one for each",
+    arguments: [false, true])
+  func alone(isNewEach: Bool) throws {
+    var container = try container(room: EtcdRoom())
+    let receiver = try self.container(room: EtcdRoom())
+    let queue = receiver.queue("q")
+    var longest = Duration.zero
+    for number in 0..<24 {
+      if isNewEach { container = try self.container(room: EtcdRoom()) }
+      let start = ContinuousClock.now
+      try send("f\(number)", container.queue("q"))
+      longest = max(longest, .now - start)
+      let consumer = try queue.consume()
+      try #require(try consumer.next(until: soon)).acknowledge()
+      consumer.close()
+    }
+    // Two seconds are promised; the history stays for five while no sender waits.
+    #expect(longest < .seconds(4), "\(longest)")
   }
 
   @Test("are refused when they fill half of it, and all else goes on")
