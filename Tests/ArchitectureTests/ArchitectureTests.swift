@@ -111,6 +111,16 @@ struct ArchitectureTests {
     try expectNothing { forbiddenFindings(in: $0, path: $1.path) }
   }
 
+  @Test("calculate with the times of files and of the clock in one place")
+  func times() throws {
+    try expectNothing { timeFindings(in: $0, path: $1.path) }
+    let text = SourceText(
+      "let a = realTime().seconds - b.modifiedSeconds\nlet c = UInt64(d) * 1_000_000_000\n"
+        + "let e = 86_400 * 1_000_000_000\n// changedSeconds - 1\nlet f = g.changedSeconds == 1")
+    #expect(timeFindings(in: text, path: "Sources/Core/Wormhole/F.swift").map(\.line) == [1, 2])
+    #expect(timeFindings(in: text, path: "Sources/Core/WormholeSystem/F.swift").isEmpty)
+  }
+
   @Test("argue for everything that may hide an error, crash or race")
   func argued() throws {
     try expectNothing { unarguedFindings(in: $0, path: $1.path) }

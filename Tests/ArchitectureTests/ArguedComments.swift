@@ -22,6 +22,25 @@ func unarguedFindings(in text: SourceText, path: String) -> [Finding] {
   return findings
 }
 
+/// Returns calculations with the numbers of a file's time or of the clock, which may be any, outside of the
+/// room that has the one type for it.
+func timeFindings(in text: SourceText, path: String) -> [Finding] {
+  guard !path.hasPrefix("Sources/Core/WormholeSystem/"), !path.hasPrefix("Sources/Workshop/")
+  else { return [] }
+  let numbers = ["modifiedSeconds", "changedSeconds", "realTime().seconds"]
+  return text.lines.enumerated().filter { _, line in
+    let words = line.code.split(separator: " ")
+    let isOf = { (word: Substring) in numbers.contains { word.contains($0) } }
+    return zip(words.indices, words).contains { index, word in
+      guard ["+", "-", "*", "&+", "&-", "&*"].contains(word) else { return false }
+      let (left, right) = (words[..<index].last ?? "", words[(index + 1)...].first ?? "")
+      // Days have a number of seconds that is written down.
+      return isOf(left) || isOf(right)
+        || word.hasSuffix("*") && right.hasPrefix("1_000_000_000") && left.last?.isNumber == false
+    }
+  }.map { Finding(path, $0.offset + 1, "a time may be any: calculate with WallTime") }
+}
+
 /// Returns uses of what is forbidden everywhere.
 func forbiddenFindings(in text: SourceText, path: String) -> [Finding] {
   forbidden.filter { text.hasCode($0.code) }.flatMap { code, reason in

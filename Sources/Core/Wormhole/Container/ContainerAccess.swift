@@ -148,10 +148,14 @@ extension FileStatus {
   package var isMarked: Bool { kind == .regular && permissions & Self.mark != 0 }
 
   /// Whether a file that has not yet got its name is so old that no process works on it: a minute.
-  package var isStale: Bool { modifiedSeconds <= realTime().seconds - 60 }
+  package var isStale: Bool { age >= .seconds(60) }
+
+  /// Whether a directory's time shows each later change: it was more than a second old when it was read.
+  /// A kernel's clock for files ticks coarsely, and some file systems count whole seconds.
+  func isTrusted(at moment: WallTime) -> Bool { moment - modifiedMoment >= .seconds(2) }
 
   /// The time of the last change of its content, by the system's clock.
   package var modified: Date {
-    Date(timeIntervalSince1970: Double(modifiedSeconds) + Double(modifiedNanoseconds) / 1e9)
+    Date(timeIntervalSince1970: modifiedMoment.secondsSince1970)
   }
 }

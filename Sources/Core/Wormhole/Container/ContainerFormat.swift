@@ -94,7 +94,7 @@ package enum ContainerFormat {
     in root: ContainerRoot, _ handle: ContainerRoot.Handle, group: String?
   ) throws(Errno) {
     var content: PropertyListValue = [
-      "formatVersion": .integer(majorVersion), "created": .date(Date()),
+      "formatVersion": .integer(majorVersion), "created": .now,
     ]
     if let group { content["group"] = .string(group) }
     let directory = handle.descriptor.rawValue

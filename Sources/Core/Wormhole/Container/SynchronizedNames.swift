@@ -6,8 +6,8 @@ package import WormholeSystem
 ///
 /// A directory's modification time changes with each name created in it, so one look shows whether
 /// anything is new since it was last flushed. A time is trusted only if it was more than a second
-/// old then: a kernel's clock for files ticks coarsely, and a name created within the same tick
-/// could go unnoticed (as in git's index; "Racy git", git's technical documentation).
+/// old then: a name created within the same tick of the clock could go unnoticed (as in git's
+/// index; "Racy git", git's technical documentation).
 package final class SynchronizedNames: Sendable {
   private let known = Mutex<[NameKind: FileStatus]>([:])
 
@@ -30,7 +30,7 @@ package final class SynchronizedNames: Sendable {
       ).synchronize()
     }
     try container.synchronize()
-    guard status.modifiedSeconds < now.seconds - 1 else { return }
+    guard status.isTrusted(at: now) else { return }
     known.withLock { $0[kind] = status }
   }
 }

@@ -61,7 +61,8 @@ package struct Stamp: Hashable, Sendable {
   static func put(
     on file: borrowing FileDescriptor, in root: ContainerRoot
   ) throws(Errno) -> Stamp {
-    let (seconds, nanoseconds) = realTime()
+    let now = realTime()
+    let (seconds, nanoseconds) = (now.seconds, now.nanoseconds)
     try file.setModified(seconds: seconds, nanoseconds: nanoseconds)
     if root.keepsNanoseconds.load(ordering: .relaxed) {
       return Stamp(seconds: seconds, nanoseconds: nanoseconds)
@@ -74,7 +75,8 @@ package struct Stamp: Hashable, Sendable {
     // Microseconds, or a little less, are enough.
     guard kept.nanoseconds / 1_000 != nanoseconds / 1_000 else { return kept }
     let number = count.wrappingAdd(1, ordering: .relaxed).newValue
-    try file.setModified(seconds: seconds - Int64(number % 43_200) * 2, nanoseconds: 0)
+    let chosen = now.earlier(bySeconds: Int64(number % 43_200) * 2)
+    try file.setModified(seconds: chosen.seconds, nanoseconds: 0)
     return Stamp(try file.status())
   }
 

@@ -75,10 +75,8 @@ extension Lease {
     var published = keptVersion.withLock(\.self)
     if published == nil { published = try lookForKeptVersion() }
     guard let published else { return false }
-    let (seconds, nanoseconds) = realTime()
-    let age =
-      Duration.seconds(seconds - max(0, published.seconds))
-      + .nanoseconds(nanoseconds - published.nanoseconds)
+    let time = WallTime(seconds: published.seconds, nanoseconds: published.nanoseconds)
+    let age = realTime() - time
     return age >= .zero && age < KeptVersion.freshness
   }
 

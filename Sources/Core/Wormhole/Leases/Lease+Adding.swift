@@ -8,19 +8,19 @@ extension Lease {
   /// - Parameter prepared: the same content, if it was written before the lease was taken.
   /// - Returns: its name there.
   package func stage(_ content: PublishedContent, _ prepared: PreparedContent?) throws -> String {
-    let (seconds, nanoseconds) = realTime()
+    let now = realTime()
     let directory = stagingPlace.directory
     guard let prepared else {
       let file = try takeStaged()
       try content.write(to: file)
-      try file.setModified(seconds: seconds, nanoseconds: nanoseconds)
+      try file.setModified(seconds: now.seconds, nanoseconds: now.nanoseconds)
       return stagingPlace.name
     }
     let entry = nextEntry()
     try failingAsLost { () throws(Errno) in
       try rename(prepared.path, at: try site.directory(), to: entry, at: directory)
       try setModified(
-        FileName(entry), at: directory, seconds: seconds, nanoseconds: nanoseconds)
+        FileName(entry), at: directory, seconds: now.seconds, nanoseconds: now.nanoseconds)
     }
     return entry
   }

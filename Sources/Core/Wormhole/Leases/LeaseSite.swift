@@ -171,9 +171,9 @@ package final class HeldDirectory: Sendable {
   /// Changes its times, so that a process that has kept the lease does not take it again unseen: on tmpfs
   /// neither a removal nor a creation right after it has to change them. Another user's is not kept.
   package func touch() throws(Errno) {
-    let (seconds, nanoseconds) = realTime()
+    let now = realTime()
     _ = try tolerating(
-      [.notPermitted], descriptor.setModified(seconds: seconds, nanoseconds: nanoseconds))
+      [.notPermitted], descriptor.setModified(seconds: now.seconds, nanoseconds: now.nanoseconds))
   }
 
   /// A removed directory has no links, and its holder has lost the lease (rule 4).

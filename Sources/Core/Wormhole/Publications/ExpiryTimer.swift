@@ -44,7 +44,7 @@ package final class ExpiryTimer: Sendable {
   private func lookLater() {
     let next = state.withLock { state -> ContinuousClock.Instant? in
       guard let expiry = state.expiry, !state.isReported else { return nil }
-      let left = Duration.nanoseconds(max(0, expiry - PublicationRecord.now))
+      let left = max(.zero, PublicationRecord.time(until: expiry))
       let moment = ContinuousClock.now + min(left, Self.pause)
       if let look = state.look, look <= moment { return nil }
       state.look = moment

@@ -165,10 +165,15 @@ package struct PublicationRecord: Hashable, Sendable {
 
   // MARK: Time
 
-  /// The time of day in nanoseconds since 1970.
+  /// The time of day in nanoseconds since 1970; at most the year 2262, and less than the largest number, so
+  /// that an expiry that does not fit never passes.
   package static var now: Int64 {
-    let (seconds, nanoseconds) = realTime()
-    return seconds * 1_000_000_000 + nanoseconds
+    min(Int64(clamping: realTime().nanosecondsSince1970), .max - 1)
+  }
+
+  /// Returns how long it is until a moment of a record; negative if it has passed.
+  package static func time(until expiry: Int64) -> Duration {
+    .nanoseconds(expiry) - .nanoseconds(now)
   }
 
   /// Returns the moment after a duration from now, in nanoseconds since 1970; at most the year 2262.

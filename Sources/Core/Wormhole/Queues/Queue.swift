@@ -124,8 +124,7 @@ public struct Queue: Sendable {
   }
 
   static let nanosecondsSince1970: @Sendable () -> UInt64 = {
-    let (seconds, nanoseconds) = realTime()
-    return UInt64(max(seconds, 0)) &* 1_000_000_000 &+ UInt64(max(nanoseconds, 0))
+    realTime().unsignedNanoseconds
   }
 
   /// The presence that the consumer holds exclusively.

@@ -112,8 +112,7 @@ extension EtcdClient {
   }
 
   private static var now: Duration {
-    let (seconds, nanoseconds) = realTime()
-    return .seconds(seconds) + .nanoseconds(nanoseconds)
+    realTime() - WallTime(seconds: 0, nanoseconds: 0)
   }
 
   /// Lets one member, and no other, report the history of a key in a watch.

@@ -57,10 +57,10 @@ extension EtcdContainer {
   ///
   /// - Returns: Nil if that has passed.
   func grantLease(until expiry: Int64) throws(EtcdError) -> Int64? {
-    let nanoseconds = expiry - PublicationRecord.now
-    guard nanoseconds > 0 else { return nil }
+    let left = PublicationRecord.time(until: expiry)
+    guard left > .zero else { return nil }
     // etcd counts whole seconds.
-    let seconds = (nanoseconds - 1) / 1_000_000_000 + 1
+    let seconds = left.components.seconds + (left.components.attoseconds > 0 ? 1 : 0)
     return try client.grantLease(
       lifetime: .seconds(min(seconds, Self.longestLease)), until: soon)
   }

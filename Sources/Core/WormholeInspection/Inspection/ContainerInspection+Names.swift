@@ -239,7 +239,7 @@ extension ContainerInspection {
         report.first = min(report.first ?? number, number)
         report.last = max(report.last ?? number, number)
         if let status = inspection.status(found.path) {
-          report.bytes += status.size
+          report.bytes = report.bytes.adding(size: status.size)
           report.newest = max(report.newest ?? .distantPast, status.modified)
           inspection.read(number, found, size: status.size, at: place)
         }

@@ -20,8 +20,8 @@ import WormholeSystem
 /// The other removals only delete the record of a past event (see `Bell.remove` and
 /// `Presence.removeLast`), or a part of a queue (see `Queue.removeParts`).
 struct NameSweep {
-  /// The seconds for which an unused name records the last post, or the last present process.
-  private static let memory: Int64 = 24 * 60 * 60
+  /// The time for which an unused name records the last post, or the last present process.
+  private static let memory: Duration = .seconds(24 * 60 * 60)
 
   let container: SharedContainer
 
@@ -61,8 +61,7 @@ struct NameSweep {
   /// Returns whether a directory has not changed for long enough; a time in the future does not
   /// count.
   private func isForgotten(_ status: FileStatus) -> Bool {
-    let age = realTime().seconds - status.modifiedSeconds
-    return age >= Self.memory
+    status.age >= Self.memory
   }
 
   // MARK: Removing

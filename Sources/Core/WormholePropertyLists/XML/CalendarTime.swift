@@ -23,6 +23,11 @@ package struct CalendarTime: Equatable {
       && secondsSinceReferenceDate < 252_423_993_600
   }
 
+  /// The nearest of these.
+  static func nearestWritable(_ secondsSinceReferenceDate: Double) -> Double {
+    min(max(secondsSinceReferenceDate, -63_145_526_400), 252_423_993_599)
+  }
+
   /// The seconds since 2001-01-01T00:00:00Z, or `nil` if no such day or time of day exists.
   package var secondsSinceReferenceDate: Int? {
     let shiftedYear = (month <= 2 ? year - 1 : year) + 400

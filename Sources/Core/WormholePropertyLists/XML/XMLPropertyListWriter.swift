@@ -131,3 +131,11 @@ struct XMLPropertyListWriter {
     output.append(contentsOf: text.utf8)
   }
 }
+
+extension PropertyListValue {
+  /// The time now, or the nearest that XML has digits for: a clock may show any.
+  package static var now: PropertyListValue {
+    let seconds = CalendarTime.nearestWritable(Date().timeIntervalSinceReferenceDate)
+    return .date(Date(timeIntervalSinceReferenceDate: seconds))
+  }
+}

@@ -26,6 +26,15 @@ package struct FileStatus: Hashable, Sendable {
   /// The time of the last change of the content or the metadata; no program can choose it.
   package let changedSeconds: Int64
   package let changedNanoseconds: Int64
+  /// The same times, to calculate with.
+  package var modifiedMoment: WallTime {
+    WallTime(seconds: modifiedSeconds, nanoseconds: modifiedNanoseconds)
+  }
+  package var changedMoment: WallTime {
+    WallTime(seconds: changedSeconds, nanoseconds: changedNanoseconds)
+  }
+  /// How long ago the content was last changed; negative for a time to come.
+  package var age: Duration { realTime() - modifiedMoment }
   /// The device that the file represents, if it is a device file.
   package let representedDevice: UInt64
 
@@ -38,7 +47,7 @@ package struct FileStatus: Hashable, Sendable {
     permissions = raw.st_mode & 0o7777
     size = Int64(raw.st_size)
     // In units of 512 bytes, whatever the block size of the file system (stat(3type)).
-    allocatedBytes = Int64(raw.st_blocks) * 512
+    allocatedBytes = Int64(clamping: Int128(raw.st_blocks) * 512)
     blockBytes = Int(raw.st_blksize)
     modifiedSeconds = Int64(raw.st_mtim.tv_sec)
     modifiedNanoseconds = Int64(raw.st_mtim.tv_nsec)
@@ -59,6 +68,13 @@ package struct FileStatus: Hashable, Sendable {
   /// Returns whether both describe the same file on the same file system.
   package func isSameFile(as other: FileStatus) -> Bool {
     inode == other.inode && device == other.device
+  }
+}
+
+extension FixedWidthInteger {
+  /// The sum with the size of another file, or the largest number: a sparse file may have any size.
+  package func adding(size: some BinaryInteger) -> Self {
+    Self(clamping: Int128(self) + Int128(size))
   }
 }
 

@@ -7,15 +7,73 @@ package func bootTimeNanoseconds() -> UInt64 {
   var time = timespec()
   // Fails only for an unknown clock (clock_gettime(2)); this one has existed since Linux 2.6.39.
   _ = clock_gettime(CLOCK_BOOTTIME, &time)
-  return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+  return WallTime(time).unsignedNanoseconds
 }
 
-/// Returns the time of day, in seconds and nanoseconds since 1970. The C clock is `CLOCK_REALTIME`.
-package func realTime() -> (seconds: Int64, nanoseconds: Int64) {
+/// Returns the time of day. The C clock is `CLOCK_REALTIME`.
+package func realTime() -> WallTime {
   var time = timespec()
   // Cannot fail for this clock (clock_gettime(2)).
   _ = clock_gettime(CLOCK_REALTIME, &time)
-  return (Int64(time.tv_sec), Int64(time.tv_nsec))
+  return WallTime(time)
+}
+
+/// A time of day: of the clock, or of a file.
+///
+/// Its numbers may be any: a program may give a file every time, and a clock may be set to every time. So
+/// all arithmetic with them is here, and nothing of it overflows.
+package struct WallTime: Hashable, Comparable, Sendable {
+  /// Since 1970.
+  package let seconds: Int64
+  package let nanoseconds: Int64
+
+  package init(seconds: Int64, nanoseconds: Int64) {
+    self.seconds = seconds
+    self.nanoseconds = nanoseconds
+  }
+
+  init(_ time: timespec) {
+    self.init(seconds: Int64(time.tv_sec), nanoseconds: Int64(time.tv_nsec))
+  }
+
+  /// Which 64 bits hold only for the years from 1677 to 2262: the caller says what becomes of the rest.
+  package var nanosecondsSince1970: Int128 {
+    Int128(seconds) * 1_000_000_000 + Int128(nanoseconds)
+  }
+
+  /// The same within these years, and 0 before 1970: half of all numbers, so that a term can be added.
+  package var unsignedNanoseconds: UInt64 {
+    UInt64(max(0, Int64(clamping: nanosecondsSince1970)))
+  }
+
+  package var millisecondsSince1970: Int128 { nanosecondsSince1970 / 1_000_000 }
+
+  /// With a fraction.
+  package var secondsSince1970: Double { Double(seconds) + Double(nanoseconds) / 1e9 }
+
+  /// Different times have different numbers, except those that are 584 years apart.
+  package var mark: Int64 { Int64(truncatingIfNeeded: nanosecondsSince1970) }
+
+  package static func < (left: WallTime, right: WallTime) -> Bool {
+    left.nanosecondsSince1970 < right.nanosecondsSince1970
+  }
+
+  /// The time from one to the other; negative if the first is the earlier one.
+  package static func - (later: WallTime, earlier: WallTime) -> Duration {
+    .seconds(later.seconds) - .seconds(earlier.seconds)
+      + (.nanoseconds(later.nanoseconds) - .nanoseconds(earlier.nanoseconds))
+  }
+
+  package var earlierByOneNanosecond: WallTime {
+    nanoseconds > 0
+      ? WallTime(seconds: seconds, nanoseconds: nanoseconds - 1)
+      : WallTime(seconds: seconds &- 1, nanoseconds: 999_999_999)
+  }
+
+  /// The same time some seconds earlier.
+  package func earlier(bySeconds seconds: Int64) -> WallTime {
+    WallTime(seconds: self.seconds &- seconds, nanoseconds: nanoseconds)
+  }
 }
 
 /// Blocks the calling thread for a moment. Only for threads that may block, never for the

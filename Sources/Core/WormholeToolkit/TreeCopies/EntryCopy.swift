@@ -166,13 +166,10 @@ package struct EntryCopy {
     let hasOwner = raw.owner == status.owner && raw.group == status.group
     let isUnchanged = hasOwner && metadata.attributes.isEmpty && !dropsInherited
     if !isUnchanged || raw.permissions != permissions { try file.setPermissions(permissions) }
-    var (seconds, nanoseconds) = (status.modifiedSeconds, status.modifiedNanoseconds)
-    if isDistinct, status.isJustWritten {
-      // A file system may count whole seconds.
-      (seconds, nanoseconds) =
-        nanoseconds > 0 ? (seconds, nanoseconds - 1) : (seconds - 1, 999_999_999)
-    }
-    try file.setModified(seconds: seconds, nanoseconds: nanoseconds)
+    var time = status.modifiedMoment
+    // A file system may count whole seconds.
+    if isDistinct, status.isJustWritten { time = time.earlierByOneNanosecond }
+    try file.setModified(seconds: time.seconds, nanoseconds: time.nanoseconds)
   }
 }
 

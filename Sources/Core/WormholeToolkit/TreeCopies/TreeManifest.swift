@@ -36,9 +36,8 @@ package struct TreeManifest: Sendable {
       device = status.device
       inode = status.inode
       size = status.size
-      // Wraps around for years beyond 2262: different times still give different numbers.
-      modified = status.modifiedSeconds &* 1_000_000_000 &+ status.modifiedNanoseconds
-      changed = status.changedSeconds &* 1_000_000_000 &+ status.changedNanoseconds
+      modified = status.modifiedMoment.mark
+      changed = status.changedMoment.mark
       target = status.representedDevice
     }
   }
@@ -205,11 +204,9 @@ extension FileStatus {
   /// coarsely (every 10 ms on some machines), so a later write of as many bytes may leave no trace in
   /// the status. Some file systems count whole seconds, FAT every other one.
   package var isJustWritten: Bool {
-    let now = realTime()
-    let seconds = now.seconds - modifiedSeconds
-    let tick: Int64 = modifiedNanoseconds == 0 ? 2_020_000_000 : 20_000_000
-    return (-1...2).contains(seconds) && size > 0
-      && seconds * 1_000_000_000 + now.nanoseconds - modifiedNanoseconds < tick
+    let tick: Duration = modifiedNanoseconds == 0 ? .milliseconds(2_020) : .milliseconds(20)
+    let age = age
+    return size > 0 && age > .seconds(-1) && age < tick
   }
 }
 

@@ -247,9 +247,7 @@ private final class ClaimedCopy {
   private static func removeIfLeft(_ name: FileName, at directory: Int32) throws(Errno) {
     // Open for writing, or NFS grants no such lock (flock(2)).
     let left = try FileDescriptor.open(name, at: directory, [.readWrite, .noFollow, .nonBlocking])
-    guard try left.status().modifiedSeconds < realTime().seconds - 60,
-      try left.tryLock(.exclusive)
-    else { return }
+    guard try left.status().isStale, try left.tryLock(.exclusive) else { return }
     try removeFile(name, at: directory)
   }
 

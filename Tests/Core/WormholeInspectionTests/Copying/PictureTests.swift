@@ -87,8 +87,7 @@ struct PictureTests {
           // The clock of files may be a tick behind.
           try eventually("its file is newer") {
             try value.replace(with: 1)
-            let status = try fileStatus(value.path)
-            return (status.modifiedSeconds, status.modifiedNanoseconds) > now
+            return try fileStatus(value.path).modifiedMoment > now
           }
         }
       }

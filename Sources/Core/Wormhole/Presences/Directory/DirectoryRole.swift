@@ -40,8 +40,7 @@ extension PresenceDirectory {
   /// Returns the number of the next entering, which is larger than each one before: the milliseconds
   /// since 1970, because a sweep or a program may have removed the last one; or the last plus one.
   private static func fence(after snapshot: ValueSnapshot) -> UInt64 {
-    let (seconds, nanoseconds) = realTime()
-    let now = UInt64(max(0, seconds)) * 1_000 + UInt64(nanoseconds) / 1_000_000
+    let now = UInt64(clamping: realTime().millisecondsSince1970)
     // The number of a damaged role is unknown, so no process can claim the role by it.
     let last = (try? RoleProof.number(in: snapshot)) ?? 0
     return max(now, last &+ 1)

@@ -257,7 +257,7 @@ final class Vacancy: Sendable {
 
   /// - Parameter status: the directory's status just before it was found to be without members.
   func note(_ status: FileStatus) {
-    guard status.modifiedSeconds < realTime().seconds - 1 else { return }
+    guard status.isTrusted(at: realTime()) else { return }
     known.withLock { $0 = status }
   }
 

@@ -129,7 +129,7 @@ final class BatchOutlet: QueueOutlet {
     if state.withLock(\.durable) != status {
       let now = realTime()
       try place.synchronize(".")
-      if status.modifiedSeconds < now.seconds - 1 { state.withLock { $0.durable = status } }
+      if status.isTrusted(at: now) { state.withLock { $0.durable = status } }
     }
     try queue.directory.synchronizeNames()
   }

@@ -199,9 +199,8 @@ package struct DeliveryLog: Sendable {
   /// the delay is no longer than the pause.
   package func due(_ index: Int) -> ContinuousClock.Instant? {
     guard let (pause, due) = pauses[index] else { return nil }
-    let now = realTime()
-    let remaining = max(due, 0) - (now.seconds * 1_000 + now.nanoseconds / 1_000_000)
-    return .now + .milliseconds(min(max(remaining, 0), max(pause, 0)))
+    let remaining = Int128(due) - realTime().millisecondsSince1970
+    return .now + .milliseconds(Int64(clamping: min(max(remaining, 0), Int128(max(pause, 0)))))
   }
 
   package mutating func noteDelivery(of index: Int, count: Int = 1) {
@@ -245,8 +244,7 @@ package struct DeliveryLog: Sendable {
 
   package static func line(_ index: Int, pause: Duration, reason: String) -> String {
     let pause = Int64(min(max(pause / .milliseconds(1), 0), 1e15))
-    let now = realTime()
-    let due = now.seconds * 1_000 + now.nanoseconds / 1_000_000 + pause
+    let due = Int64(clamping: realTime().millisecondsSince1970 + Int128(pause))
     return "\(index) \(pause) \(due) \(shortened(reason))\n"
   }
 

@@ -274,7 +274,6 @@ extension QueueDirectory {
   /// Returns when anything about a file last changed, in nanoseconds since 1970; nil if it does not
   /// exist.
   private func changed(_ path: String) throws(Errno) -> UInt64? {
-    guard let status = try ifPresent(fileStatus(path)) else { return nil }
-    return UInt64(max(status.changedSeconds, 0)) * 1_000_000_000
+    try ifPresent(fileStatus(path))?.changedMoment.unsignedNanoseconds
   }
 }

@@ -1,4 +1,3 @@
-import FoundationEssentials
 package import Wormhole
 import WormholePropertyLists
 import WormholeSystem
@@ -63,7 +62,7 @@ package struct ContainerBackup {
       copy.progress(entries, bytes)
     }
     try reporting("back up the container", path: copy.source.location) {
-      try put(["version": .integer(Self.version), "date": .date(Date())], as: Self.head, writer)
+      try put(["version": .integer(Self.version), "date": .now], as: Self.head, writer)
       var packing = TreePacking(writer: writer)
       try packing.run(FileName(Self.tree), at: staging.root.descriptor.rawValue)
       let hash = String(writer.hashValue, radix: 16)

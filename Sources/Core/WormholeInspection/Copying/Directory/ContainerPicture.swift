@@ -55,7 +55,7 @@ final class ContainerPicture {
   }
 
   var size: (entries: Int, bytes: Int) {
-    (values.count + trees.size.entries, values.bytes + trees.size.bytes)
+    (values.count + trees.size.entries, trees.size.bytes.adding(size: values.bytes))
   }
 
   /// The number of items that are copied as files.
@@ -69,7 +69,7 @@ final class ContainerPicture {
         guard self.passes == 1, sign.notice + PictureSign.notice < .now else { return }
         sign.end()
         (self.sign, self.isLong) = (nil, true)
-      } else if (status.modifiedSeconds, status.modifiedNanoseconds) > start {
+      } else if status.modifiedMoment > start {
         guard self.passes > 1 || !self.isLong else { return }
         try self.putUpSign()
       }

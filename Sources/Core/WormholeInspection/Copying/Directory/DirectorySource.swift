@@ -154,7 +154,7 @@ struct QueueKeys {
       let expiring = batch.kept.filter { batch.entries[$0].receiptTerm == .dayAfterProcessing }
       let statuses = try place.statuses(of: name, Set(expiring))
       for index in expiring where statuses[index] == .processed {
-        let moment = try place.fileStatus(path).changedNanoseconds1970
+        let moment = try moment(of: path)
         try put(outcome(name, index), OutcomeFile.bytes(.processed, at: moment))
       }
     }
@@ -166,11 +166,16 @@ struct QueueKeys {
     for id in ids {
       let path = QueueDirectory.outcomePath(id)
       guard let bytes = try place.readNote(path) else { continue }
-      let moment = try place.fileStatus(path).changedNanoseconds1970
+      let moment = try moment(of: path)
       try put(
         outcome(id.batch, id.index), OutcomeFile.bytes(OutcomeFile.status(bytes), at: moment))
     }
     return ids.map(\.batch)
+  }
+
+  /// When anything about a file last changed, in nanoseconds since 1970.
+  private func moment(of path: String) throws -> UInt64 {
+    try place.fileStatus(path).changedMoment.unsignedNanoseconds
   }
 
   private func outcome(_ batch: EntryFile, _ index: Int) -> String {
@@ -252,11 +257,5 @@ struct QueueKeys {
       whole.pieces.append(checksum)
       size += Int64(piece.count)
     }
-  }
-}
-
-extension FileStatus {
-  fileprivate var changedNanoseconds1970: UInt64 {
-    UInt64(max(changedSeconds, 0)) * 1_000_000_000 + UInt64(max(changedNanoseconds, 0))
   }
 }

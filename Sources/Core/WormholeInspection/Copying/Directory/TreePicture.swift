@@ -55,7 +55,7 @@ final class TreePicture {
       let files = next.manifest.entries.filter { $0.kind == .regular }
       return (
         size.0 + (next.item.owner == .queue ? files.count : 0),
-        files.reduce(size.1) { $0 + Int($1.size) }
+        files.reduce(size.1) { $0.adding(size: $1.size) }
       )
     }
   }

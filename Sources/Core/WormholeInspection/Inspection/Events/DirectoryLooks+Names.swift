@@ -133,7 +133,7 @@ extension DirectoryLooks {
 
   mutating func lookAtTakeover(_ place: Place) {
     guard let status = status(place.path) else { return }
-    let stamp = status.changedSeconds &* 1_000_000_000 &+ status.changedNanoseconds
+    let stamp = status.changedMoment.mark
     guard names[place.directory]?.takeover != stamp else { return }
     names[place.directory]?.takeover = stamp
     guard !isBeginning else { return }

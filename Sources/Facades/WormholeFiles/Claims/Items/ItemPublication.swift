@@ -293,7 +293,7 @@ package enum ItemPublisher {
     var bytes = [version]
     bytes.append(number: status.inode)
     bytes.append(number: status.size)
-    bytes.append(number: status.modifiedSeconds &* 1_000_000_000 &+ status.modifiedNanoseconds)
+    bytes.append(number: status.modifiedMoment.mark)
     return bytes
   }
 }
