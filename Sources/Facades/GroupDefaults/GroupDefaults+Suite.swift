@@ -205,10 +205,13 @@ extension GroupDefaults {
 
   /// Returns the names of the suites of a container, sorted; nil, for the container's own, comes first.
   ///
+  /// - Parameter faults: Takes the entries that cannot be names.
   /// - Returns: The names, including removed suites, whose `storedValues` are nil.
   /// - Throws: `AppGroupError`.
-  package static func suiteNames(in container: SharedContainer) throws -> [String?] {
-    let names = try container.own.valueIdentifiers().map { suite(ofOwnValue: $0) }
+  package static func suiteNames(
+    in container: SharedContainer, _ faults: inout NameFaults
+  ) throws -> [String?] {
+    let names = try container.identifiers(of: .ownValue, &faults).map { suite(ofOwnValue: $0) }
       .filter(\.isDefaults).map(\.name)
     return names.sorted { first, second in
       guard let second else { return false }

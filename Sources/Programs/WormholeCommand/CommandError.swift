@@ -99,6 +99,14 @@ extension AppGroupError {
   }
 }
 
+extension CommandEnvironment {
+  /// Reports what a walk over all names has left out, and ends the command.
+  func end(_ faults: NameFaults, otherwise status: ExitStatus = .done) throws {
+    for fault in faults.all { report(fault) }
+    try (faults.all.isEmpty ? status : .badData).end()
+  }
+}
+
 /// The exit status of the program; scripts rely on these numbers.
 ///
 /// Statuses from 64 on come from `sysexits.h`, 124 from `timeout(1)`. A command that runs another

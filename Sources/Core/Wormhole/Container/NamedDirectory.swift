@@ -195,25 +195,6 @@ package final class NamedDirectory: Sendable {
     }
   }
 
-  /// Returns the identifier behind a long name in a listing; nil for a foreign entry, so that a
-  /// planted entry hides no others.
-  static func listedIdentifier(
-    _ name: String, of kind: NameKind, at container: Int32
-  ) throws -> String? {
-    do {
-      let identifier = try longIdentifier(kind.path + "/" + name, at: container)
-      return identifier.flatMap { EncodedName($0).component == name ? $0 : nil }
-    } catch let error as Errno {
-      guard Self.foreign.contains(error) else { throw error }
-      return nil
-    }
-  }
-
-  // A file, a link, a socket, another user's entry, or too large.
-  private static let foreign: Set<Errno> = [
-    .notDirectory, .tooManyLinks, .noSuchDevice, .accessDenied, .fileTooLarge,
-  ]
-
   package static func longIdentifier(_ path: String, at directory: Int32) throws -> String? {
     let opened = try ifPresent(
       FileDescriptor.openBeneath(

@@ -209,33 +209,11 @@ public final class SharedContainer: Sendable {
     return path == "." ? current : current + "/" + path
   }
 
+  /// Returns the identifiers of a kind, without the entries that cannot be names.
   package func identifiers(of kind: NameKind) throws -> [String] {
-    try reporting("list the container", path: location) { try engine.identifiers(of: kind) }
-  }
-
-  static func identifiers(of kind: NameKind, in root: ContainerRoot) throws -> [String] {
-    let path = root.path + "/" + kind.path
-    return try reporting("list the container", path: path) {
-      let handle = try root.handle()
-      guard let entries = try Self.entries(kind.path, at: handle.descriptor.rawValue) else {
-        return []
-      }
-      return try entries.compactMap {
-        try identifier(of: $0.name, kind, at: handle.descriptor.rawValue)
-      }
-    }
-  }
-
-  /// Returns the identifier of an entry in the directory of a kind; nil for a foreign entry.
-  ///
-  /// - Parameter directory: The container.
-  package static func identifier(
-    of name: FileName, _ kind: NameKind, at directory: Int32
-  ) throws -> String? {
-    switch EncodedName.decode(name.bytes) {
-    case .identifier(let identifier): identifier
-    case .foreign: nil
-    case .long: try NamedDirectory.listedIdentifier(name.text, of: kind, at: directory)
+    var unreported = NameFaults()
+    return try reporting("list the container", path: location) {
+      try engine.identifiers(of: kind, &unreported)
     }
   }
 

@@ -18,7 +18,9 @@ package protocol ContainerEngine: Sendable {
   func localDirectory() throws -> String
 
   /// Returns the identifiers under which something of a kind exists, in no order.
-  func identifiers(of kind: NameKind) throws -> [String]
+  ///
+  /// - Parameter faults: Takes the entries that cannot be names.
+  func identifiers(of kind: NameKind, _ faults: inout NameFaults) throws -> [String]
 
   func value(_ identifier: String, _ kind: NameKind, in container: SharedContainer)
     -> any ValueStore

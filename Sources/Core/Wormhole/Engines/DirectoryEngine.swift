@@ -9,8 +9,10 @@ package struct DirectoryEngine: ContainerEngine {
 
   package func localDirectory() -> String { root.path }
 
-  package func identifiers(of kind: NameKind) throws -> [String] {
-    try SharedContainer.identifiers(of: kind, in: root)
+  package func identifiers(of kind: NameKind, _ faults: inout NameFaults) throws -> [String] {
+    try SharedContainer.names(of: kind, in: root, &faults).compactMap {
+      try SharedContainer.identifier(of: $0.name, kind, in: root, &faults)
+    }
   }
 
   package func value(

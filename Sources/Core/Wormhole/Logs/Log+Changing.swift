@@ -113,9 +113,11 @@ extension Log {
 
   /// Removes the position of a subscriber whose log is gone.
   ///
+  /// - Parameter faults: takes the positions that cannot be looked at.
   /// - Returns: the positions' identifiers.
   package static func sweepPositions(
-    in container: SharedContainer, until deadline: ContinuousClock.Instant
+    in container: SharedContainer, _ faults: inout NameFaults,
+    until deadline: ContinuousClock.Instant
   ) throws -> [String] {
     let logs: @Sendable () throws -> Set<String> = {
       Set(try container.logNames().map { EncodedName($0).component })
@@ -124,13 +126,18 @@ extension Log {
     return try container.own.valueIdentifiers().filter { identifier in
       // The presence of its reader has the same name.
       guard let (directory, _) = LogCursor.subscriber(ofOwnName: identifier),
-        !found.contains(directory),
-        try !container.own.presence(identifier).members().contains(where: \.isExclusive)
+        !found.contains(directory)
       else { return false }
-      // The log may have begun again since, and a subscriber have read it.
-      return try container.own.value(identifier).edit(.init(until: deadline)) { snapshot in
-        try snapshot.version == nil || logs().contains(directory) ? (.keep, false) : (.remove, true)
-      }
+      let value = container.own.value(identifier)
+      return try faults.attempt("sweep the position of a subscriber", path: value.path) {
+        guard try !container.own.presence(identifier).members().contains(where: \.isExclusive)
+        else { return false }
+        // The log may have begun again since, and a subscriber have read it.
+        return try value.edit(.init(until: deadline)) { snapshot in
+          try snapshot.version == nil || logs().contains(directory)
+            ? (.keep, false) : (.remove, true)
+        }
+      } ?? false
     }
   }
 

@@ -151,7 +151,7 @@ public struct LogSubscriber: Sendable, Hashable {
 extension Log {
   /// Returns all named subscribers so far, in no order, unless they were forgotten.
   ///
-  /// - Throws: `AppGroupError` for errors of the file system. A damaged position is left out.
+  /// - Throws: `AppGroupError` for errors of the file system. A position that cannot be read is left out.
   /// - Complexity: a listing of the package's own values, and one read for each subscriber.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func subscribers() throws -> [LogSubscriber] {
@@ -170,7 +170,7 @@ extension Log {
         else { return nil }
         let next = position.log == state?.id ? position.next : 1
         return LogSubscriber(name: subscriber, next: next, behind: max(0, head - next + 1))
-      } catch let error as AppGroupError where error.code == .damaged {
+      } catch let error as AppGroupError where error.isOfOneName {
         return nil
       }
     }

@@ -247,10 +247,14 @@ extension EtcdContainer {
     "\(location) \(String(decoding: key.dropFirst(prefix.count + 1), as: UTF8.self))"
   }
 
-  /// Returns the identifiers of a kind that have keys.
+  /// Returns the identifiers of a kind that have keys; a key of another form belongs to no name.
   ///
   /// - Complexity: One request for each name, or one for a thousand names that have one key each.
-  package func identifiers(of kind: NameKind) throws -> [String] {
+  package func identifiers(of kind: NameKind, _: inout NameFaults) throws -> [String] {
+    try identifiers(of: kind)
+  }
+
+  func identifiers(of kind: NameKind) throws -> [String] {
     // By their bytes, because two names may be equal as strings.
     var names: Set<[UInt8]> = []
     for letter in kind.letters {

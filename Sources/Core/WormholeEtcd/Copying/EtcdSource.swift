@@ -5,7 +5,7 @@ import WormholeInspection
 struct EtcdSource: CopySource {
   let container: EtcdContainer
 
-  func read(_ body: (CopiedKey) throws -> Void) throws -> Bool {
+  func read(_: inout NameFaults, _ body: (CopiedKey) throws -> Void) throws -> Bool {
     var rest = container.keys
     var moment: EtcdMoment?
     let start = container.start.count

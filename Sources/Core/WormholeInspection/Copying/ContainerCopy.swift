@@ -1,7 +1,8 @@
 package import Wormhole
 import WormholeSystem
 
-/// The copy of a whole container to another place, of either kind: complete, or not made at all.
+/// The copy of a whole container to another place, of either kind: complete except for the entries that
+/// cannot be read, which the summary names, or not made at all.
 ///
 /// The copy has everything that outlives processes: values with their publishers and expiry, states
 /// of notifications, the last present processes, queues with all waiting, taken, kept and recorded
@@ -33,6 +34,8 @@ package struct ContainerCopy {
     package fileprivate(set) var bytes = 0
     /// The number of items beside the container's own entries.
     package fileprivate(set) var items = 0
+    /// What was left out, because it cannot be read.
+    package fileprivate(set) var faults = NameFaults()
 
     fileprivate mutating func add(_ size: Int) {
       keys += 1
@@ -88,12 +91,14 @@ package struct ContainerCopy {
     let place = try DirectoryTarget(
       path: target.directory + ".picture", group: nil, isDurable: false)
     defer { place.abandon() }
-    _ = try picture(to: place)
+    let pictured = try picture(to: place)
     // All parts are counted.
     var silent = self
     silent.progress = { _, _ in }
-    return try silent.put(
+    var summary = try silent.put(
       DirectorySource(container: place.container), besides: place.root, to: target)
+    summary?.faults.add(pictured.faults)
+    return summary
   }
 
   private func picture(to target: DirectoryTarget) throws -> Summary {
@@ -107,6 +112,7 @@ package struct ContainerCopy {
     try reading { try picture.make() }
     (summary.keys, summary.bytes) = picture.size
     summary.items = picture.items
+    summary.faults = picture.faults
     return summary
   }
 
@@ -117,12 +123,13 @@ package struct ContainerCopy {
     _ reader: any CopySource, besides root: ContainerRoot, to target: any CopyTarget
   ) throws -> Summary? {
     var summary = Summary()
+    var faults = NameFaults()
     let beside = try BesideCopy(root, to: target.directory, check: checkAll)
     var isDone = false
     defer { if !isDone { beside.remove() } }
     _ = try reading { try beside.copy() }
     let isWhole = try reading {
-      try reader.read { item in
+      try reader.read(&faults) { item in
         if item.letter == .value, item.isOwn, leavesOut(item.name) { return }
         try checkAll()
         summary.add(item.value.count)
@@ -133,6 +140,8 @@ package struct ContainerCopy {
     let changes = try reading { try beside.copy() }
     guard isWhole, changes == 0 else { return nil }
     summary.items = beside.count
+    summary.faults = faults
+    summary.faults.add(beside.faults)
     try refuseUse()
     try target.finish()
     isDone = true
@@ -194,8 +203,9 @@ package protocol CopySource {
   /// Reads everything that outlives processes, as it was at one moment, in the order of the keys of a
   /// queue's batches.
   ///
+  /// - Parameter faults: Takes what is left out, because it cannot be read.
   /// - Returns: False if it could not be read completely as it was at that moment.
-  func read(_ body: (CopiedKey) throws -> Void) throws -> Bool
+  func read(_ faults: inout NameFaults, _ body: (CopiedKey) throws -> Void) throws -> Bool
 }
 
 /// The place that a container is copied to: no process can open it before the end.

@@ -87,10 +87,13 @@ extension SharedContainer {
     let kinds = [NameKind.Primitive.presence, .consumer].flatMap {
       [NameKind($0), NameKind($0, isOwn: true)]
     }
+    // The action itself meets the faults of names.
+    var unreported = NameFaults()
     for kind in kinds {
-      for name in try identifiers(of: kind) {
+      for name in try identifiers(of: kind, &unreported) {
         let presence = Presence(container: self, name: name, kind: kind)
-        guard let user = try presence.members().first else { continue }
+        let users = try unreported.attempt(action, path: presence.path) { try presence.members() }
+        guard let user = users?.first else { continue }
         throw AppGroupError(
           .timedOut, action, path: location,
           reason: "\(user.program) (\(user.processID)) uses it: it is present as \"\(name)\"",

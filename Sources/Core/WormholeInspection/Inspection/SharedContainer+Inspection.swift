@@ -75,15 +75,14 @@ extension SharedContainer {
   /// - Parameter patience: The time to wait for the lease of each value.
   /// - Throws: As `report`.
   public func sweep(patience: Duration = .seconds(1)) throws -> SweepReport {
-    try sweep(patience: patience) { [] }
+    try sweep(patience: patience) { _ in }
   }
 
   /// The same, with a step of a module above.
   ///
-  /// - Parameter expire: Removes other expired files, before empty names are removed, and returns
-  ///   the paths.
+  /// - Parameter expire: Removes other expired files, before empty names are removed.
   package func sweep(
-    patience: Duration = .seconds(1), expiring expire: () throws -> [String]
+    patience: Duration = .seconds(1), expiring expire: (inout SweepReport) throws -> Void
   ) throws -> SweepReport {
     var report = SweepReport()
     try inspected.sweepLeftovers(of: self, patience: patience, &report)
@@ -95,11 +94,13 @@ extension SharedContainer {
         $0.removed += try log.sweep(until: .now + patience)
       }
     }
-    report.attempt("sweep what has expired", path: location) { $0.removed += try expire() }
+    report.attempt("sweep what has expired", path: location) { try expire(&$0) }
     try inspected.sweepNames(of: .log, in: self, &report)
     // Before the values, because some values are positions of subscribers.
-    report.attempt("sweep the positions of subscribers", path: location) { _ in
-      _ = try Log.sweepPositions(in: self, until: .now + patience)
+    report.attempt("sweep the positions of subscribers", path: location) { report in
+      var faults = NameFaults()
+      defer { report.failures += faults.all }
+      _ = try Log.sweepPositions(in: self, &faults, until: .now + patience)
     }
     // A queue asks whether it has a consumer, so consumers come after queues.
     for kind in NameKind.users + NameKind.owns where kind != .log {

@@ -26,7 +26,7 @@ extension TreeError: CustomStringConvertible {
   /// One sentence: "cannot ACTION PATH: REASON".
   package var description: String { "cannot \(action) \(path.text): \(explanation)" }
 
-  private var explanation: String {
+  package var explanation: String {
     switch reason {
     case .refused(let error): error.description
     case .unsupported(let kind): "a \(kind) has no content that could be copied; move it elsewhere"
@@ -58,6 +58,17 @@ package struct TreePath: Hashable, Sendable {
   /// The path without its last component.
   package func parent(ofNameWith length: Int) -> TreePath {
     TreePath(bytes: Array(bytes.dropLast(length + 1)))
+  }
+}
+
+extension TreeError {
+  /// Whether it says nothing about other entries.
+  package var isOfOneEntry: Bool {
+    switch reason {
+    case .refused(let error): error.isOfOneEntry
+    case .unsupported: true
+    case .mountPoint: false
+    }
   }
 }
 

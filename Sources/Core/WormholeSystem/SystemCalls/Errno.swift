@@ -59,6 +59,18 @@ package struct Errno: Error, RawRepresentable, Hashable, Sendable {
   }
 }
 
+extension Errno {
+  /// Whether the error of a call on an entry says nothing about other entries: it may not be read, is of
+  /// another kind, or its block on the disk is bad.
+  package var isOfOneEntry: Bool {
+    let errors: [Errno] = [
+      .accessDenied, .notPermitted, .notDirectory, .isDirectory, .tooManyLinks, .noSuchDevice,
+      .inputOutput, .fileTooLarge,
+    ]
+    return errors.contains(self)
+  }
+}
+
 extension Errno: CustomStringConvertible {
   /// The text that `strerror` has for the number.
   @usableFromInline

@@ -45,12 +45,25 @@ package struct TreeCopy {
 
   /// Copies an entry of one directory to another, where its new name must be free.
   ///
+  /// - Parameter leave: takes each entry that cannot be read, with the reason, and the copy goes on without
+  ///   it; without this the first one ends the copy.
   /// - Throws: `TreeError` with the path of the entry that could not be copied; also when the item
   ///   itself is missing, or is a socket. The errors of `check`.
   /// - Complexity: about eight calls of the kernel for a file, and its content; memory for one piece
   ///   of a file and for the names of a directory's directories.
   package func copy(
-    _ name: FileName, at source: Int32, to newName: FileName, at target: Int32
+    _ name: FileName, at source: Int32, to newName: FileName, at target: Int32,
+    leaving leave: ((TreeError) -> Void)? = nil
+  ) throws {
+    let leaving = LeavingOut(take: leave)
+    try leaving.attempt(removing: newName, at: target) {
+      try copyItem(name, at: source, to: newName, at: target, leaving)
+    }
+  }
+
+  private func copyItem(
+    _ name: FileName, at source: Int32, to newName: FileName, at target: Int32,
+    _ leaving: LeavingOut
   ) throws {
     let path = TreePath(name)
     let status = try reporting("copy", path, fileStatus(name, at: source))
@@ -63,7 +76,7 @@ package struct TreeCopy {
       throw TreeError(action: "copy", path: path, reason: .unsupported(.socket))
     }
     if status.kind == .directory {
-      try copyDirectory(name, at: source, to: newName, at: target, &entries)
+      try copyDirectory(name, at: source, to: newName, at: target, &entries, leaving)
     } else {
       let done = try entries.copy(name, at: source, to: newName, at: target, path: path)
       guard done else {
@@ -74,14 +87,14 @@ package struct TreeCopy {
 
   private func copyDirectory(
     _ name: FileName, at source: Int32, to newName: FileName, at target: Int32,
-    _ entries: inout EntryCopy
+    _ entries: inout EntryCopy, _ leaving: LeavingOut
   ) throws {
     let path = TreePath(name)
     let from = try reporting("copy", path, SharedDescriptor(openDirectory(name, at: source)))
     let metadata = try reporting("copy", path, FileMetadata(of: from.descriptor))
     let to = try reporting("copy", path, makeAndOpen(newName, at: target))
     var visitor = TreeCopyVisitor(
-      leavesOut: leavesOut, entries: entries, target: DirectoryChain(root: to),
+      leavesOut: leavesOut, leaving: leaving, entries: entries, target: DirectoryChain(root: to),
       device: refusesMounts ? metadata.status.device : nil)
     try visitor.walk("copy", through: from, path: path)
     entries = visitor.entries
@@ -95,9 +108,34 @@ func makeAndOpen(_ name: FileName, at directory: Int32) throws(Errno) -> SharedD
   return SharedDescriptor(try openDirectory(name, at: directory))
 }
 
+/// Goes on without entries that cannot be read, if the caller takes them.
+private struct LeavingOut {
+  let take: ((TreeError) -> Void)?
+
+  /// - Parameter name: the copy of the entry, of which a part may be there.
+  /// - Returns: nil for an entry that was left out.
+  @discardableResult
+  func attempt<Result>(
+    removing name: FileName, at target: Int32, _ step: () throws -> Result
+  ) throws -> Result? {
+    do {
+      return try step()
+    } catch let error as TreeError {
+      // A directory is entered instead.
+      guard let take, error.isOfOneEntry, error.reason != .refused(.isDirectory) else {
+        throw error
+      }
+      _ = try reporting(error.action, error.path, removeIfPresent(name, at: target))
+      take(error)
+      return nil
+    }
+  }
+}
+
 /// Creates the copies of the directories that a walk goes through.
 private struct TreeCopyVisitor: TreeVisitor {
   let leavesOut: (FileName) -> Bool
+  let leaving: LeavingOut
   var entries: EntryCopy
   var target: DirectoryChain
   /// The only file system to copy; nil for any.
@@ -117,9 +155,13 @@ private struct TreeCopyVisitor: TreeVisitor {
   {
     try entries.check()
     let path = place.path.appending(name)
-    let opened = try reporting(
-      "copy", path,
-      tolerating(Errno.noDirectory, SharedDescriptor(openDirectory(name, at: place.rawValue))))
+    let to = try targetDirectory(path)
+    let opened = try leaving.attempt(removing: name, at: to.descriptor.rawValue) {
+      try reporting(
+        "copy", path,
+        tolerating(Errno.noDirectory, SharedDescriptor(openDirectory(name, at: place.rawValue))))
+    }
+    guard let opened else { return nil }
     guard let source = opened else {
       // It has vanished, or has become something else, which is copied instead.
       _ = try copyEntry(name, at: place)
@@ -129,7 +171,6 @@ private struct TreeCopyVisitor: TreeVisitor {
     if let device, original.status.device != device {
       throw TreeError(action: "copy", path: path, reason: .mountPoint)
     }
-    let to = try targetDirectory(path)
     let made = try reporting("copy", path, makeAndOpen(name, at: to.descriptor.rawValue))
     metadata.append(original)
     try reporting("copy", path, target.descend(name, into: made))
@@ -158,9 +199,14 @@ extension TreeCopyVisitor {
   private mutating func copyEntry(_ name: FileName, at place: TreePlace) throws -> Void? {
     let to = try targetDirectory(place.path)
     do {
-      _ = try entries.copy(
-        name, at: place.rawValue, to: name, at: to.descriptor.rawValue,
-        path: place.path.appending(name))
+      // A copy, because it changes in the closure.
+      var copying = entries
+      defer { entries = copying }
+      try leaving.attempt(removing: name, at: to.descriptor.rawValue) {
+        _ = try copying.copy(
+          name, at: place.rawValue, to: name, at: to.descriptor.rawValue,
+          path: place.path.appending(name))
+      }
       return nil
     } catch let error as TreeError where error.reason == .refused(.isDirectory) {
       return ()

@@ -51,16 +51,20 @@ package struct TreeManifest: Sendable {
 
   /// Looks at all entries of an item.
   ///
-  /// - Parameter leavesOut: the names that are left out, at any depth below the item.
+  /// - Parameters:
+  ///   - leavesOut: the names that are left out, at any depth below the item.
+  ///   - passesUnreadable: whether a directory below the item that cannot be read counts as empty.
   /// - Throws: `TreeError`; but not for a missing item, nor for entries that vanish.
   /// - Complexity: one call of the kernel for each entry, two more for a directory.
   package init(
     of name: FileName, at directory: Int32,
-    leavingOut leavesOut: @escaping (FileName) -> Bool = { _ in false }
+    leavingOut leavesOut: @escaping (FileName) -> Bool = { _ in false },
+    passesUnreadable: Bool = false
   ) throws {
     // A program may put a directory in place of a file between two calls, but not forever.
     for _ in 0..<8 {
-      var visitor = TreeManifestVisitor(leavesOut: leavesOut)
+      var visitor = TreeManifestVisitor(
+        leavesOut: leavesOut, passesUnreadable: passesUnreadable)
       guard try visitor.walk(name, at: directory) else { continue }
       self = visitor.manifest
       return
@@ -87,6 +91,7 @@ extension TreeManifest {
 
 private struct TreeManifestVisitor: TreeVisitor {
   let leavesOut: (FileName) -> Bool
+  let passesUnreadable: Bool
   var manifest = TreeManifest()
   // The directories that were entered and not yet left.
   var entered = [0]
@@ -137,9 +142,14 @@ private struct TreeManifestVisitor: TreeVisitor {
     -> SharedDescriptor?
   {
     // Vanished, or replaced, after its name was read: it counts as an empty directory.
-    let opened = try opened(name, at: place.rawValue, place.path.appending(name))
-    if opened != nil { entered.append(mark) }
-    return opened
+    do throws(TreeError) {
+      let opened = try opened(name, at: place.rawValue, place.path.appending(name))
+      if opened != nil { entered.append(mark) }
+      return opened
+    } catch {
+      guard passesUnreadable, error.isOfOneEntry else { throw error }
+      return nil
+    }
   }
 
   mutating func leave(_ name: FileName, at place: TreePlace?) throws {

@@ -259,13 +259,16 @@ extension SharedContainer {
   ///
   /// - Throws: as `sweep(patience:)`.
   package func sweepWithFiles() throws -> SweepReport {
-    try sweep {
-      try own.queueNames().flatMap { queue -> [String] in
+    try sweep { report in
+      for queue in try own.queueNames() {
         guard let sender = PeerNames.peer(ofOutgoingFiles: queue), PeerNames.isName(sender) else {
-          return []
+          continue
         }
-        return try OutgoingFiles(Outbox(of: sender, in: self)).expire().map {
-          own.queue(queue).path + "/sent (transfer \($0))"
+        let path = own.queue(queue).path
+        report.attempt("sweep what has expired", path: path) {
+          $0.removed += try OutgoingFiles(Outbox(of: sender, in: self)).expire().map {
+            path + "/sent (transfer \($0))"
+          }
         }
       }
     }

@@ -223,11 +223,22 @@ extension PeerLaunch {
     /// The names of the peers that are registered here, sorted.
     public func peers() throws -> [String] {
       try betweenPeers("list who is registered") {
-        let own = container.onThisMachine.own
-        // A name remains for a while after its registration was removed.
-        return try own.valueIdentifiers().filter { try own.value($0).version() != nil }
-          .compactMap { PeerNames.peer(ofLaunch: $0) }.sorted()
+        try Diagnostics.reportingFaults { try peers(&$0) }
       }
+    }
+
+    /// - Parameter faults: takes the registrations that cannot be looked at.
+    package func peers(_ faults: inout NameFaults) throws -> [String] {
+      let here = container.onThisMachine
+      return try here.identifiers(of: .ownValue, &faults).compactMap { name in
+        guard let peer = PeerNames.peer(ofLaunch: name) else { return nil }
+        let value = here.own.value(name)
+        // A name remains for a while after its registration was removed.
+        let version = try faults.attempt("list who is registered", path: value.path) {
+          try value.version()
+        }
+        return version ?? nil == nil ? nil : peer
+      }.sorted()
     }
 
     /// How a peer is started; nil if it is not registered.

@@ -73,7 +73,7 @@ extension PeerSession {
   /// - Complexity: a listing of each peer's queues, and reading a file for each.
   public func failures(for peer: String? = nil) throws -> [PeerFailure] {
     try betweenPeers("look for failures", peer) {
-      try (peer.map { [$0] } ?? receivers()).flatMap { peer in
+      try forReceivers(peer) { peer in
         try [false, true].flatMap { isFile in
           try queue(of: peer, isFile: isFile).failures().compactMap {
             PeerFailure($0, for: peer, isFile: isFile)

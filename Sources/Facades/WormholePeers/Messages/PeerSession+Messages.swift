@@ -92,8 +92,7 @@ extension PeerSession {
     to peer: String?, _ look: (Queue.Sender) throws -> [QueueReceipt]
   ) throws -> [PeerMessageTransfer] {
     try betweenPeers("look for messages of \"\(name)\"", peer) {
-      let peers = try peer.map { [$0] } ?? receivers()
-      return try peers.flatMap { peer in
+      try forReceivers(peer) { peer in
         let sender = try outbox.sender(to: peer)
         return try look(sender).map {
           PeerMessageTransfer($0.id, to: peer, $0.payload, by: sender)
@@ -169,8 +168,21 @@ extension PeerSession {
     }
   }
 
+  /// Looks for something for one peer, or for all: then the fault of one hides no other's.
+  func forReceivers<Found>(
+    _ peer: String?, _ look: (_ peer: String) throws -> [Found]
+  ) throws -> [Found] {
+    if let peer { return try look(peer) }
+    return try Diagnostics.reportingFaults { faults in
+      try receivers().flatMap { peer in
+        let path = queue(of: peer, isFile: false).path
+        return try faults.attempt("look at a peer's queues", path: path) { try look(peer) } ?? []
+      }
+    }
+  }
+
   /// The peers for which something was ever queued.
-  func receivers() throws -> [String] {
+  private func receivers() throws -> [String] {
     // A planted queue with any other name does not belong to a peer.
     let names = try container.own.queueNames().compactMap { PeerNames.peer(ofQueue: $0) }
       .filter { PeerNames.isName($0) }

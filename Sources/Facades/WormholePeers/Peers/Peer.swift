@@ -157,7 +157,9 @@ extension PeerSession {
   ///
   /// - Complexity: lists the container's names, and looks at the presence of each peer.
   public func peers() throws -> [Peer] {
-    let peers = try betweenPeers("look for peers") { try Self.peers(in: container) }
+    let peers = try betweenPeers("look for peers") {
+      try Diagnostics.reportingFaults { try Self.peers(in: container, &$0) }
+    }
     for peer in peers { reachabilities.answered(peer.name, peer.reachability) }
     return peers
   }
@@ -175,8 +177,14 @@ extension PeerSession {
   /// The names of the peers that can be asked at once, without a start.
   func activePeers() throws -> [String] {
     try betweenPeers("look for peers") {
-      try container.own.presenceNames().compactMap { PeerNames.peer(ofPresence: $0) }.filter {
-        try container.own.presence(PeerNames.presence($0)).members().active != nil
+      try Diagnostics.reportingFaults { faults in
+        try container.own.presenceNames().compactMap { PeerNames.peer(ofPresence: $0) }.filter {
+          let presence = container.own.presence(PeerNames.presence($0))
+          let members = try faults.attempt("look who is present", path: presence.path) {
+            try presence.members()
+          }
+          return members?.active != nil
+        }
       }
     }
   }
@@ -184,21 +192,30 @@ extension PeerSession {
   /// - Parameters:
   ///   - presences: The package's own presences, if the caller has just listed them.
   ///   - queues: Its own queues, likewise.
+  ///   - faults: Takes the peers that cannot be looked at.
   package static func peers(
-    in container: SharedContainer, presences: [String]? = nil, queues: [String]? = nil
+    in container: SharedContainer, _ faults: inout NameFaults, presences: [String]? = nil,
+    queues: [String]? = nil
   ) throws -> [Peer] {
     // By their bytes, because two names may be equal as strings.
-    let present = try (presences ?? container.own.presenceNames()).compactMap {
+    let presences = try presences ?? container.identifiers(of: .ownPresence, &faults)
+    let queues = try queues ?? container.identifiers(of: .ownQueue, &faults)
+    let launched = try PeerLaunch.Registry(in: container).peers(&faults)
+    let present = presences.compactMap {
       PeerNames.peer(ofPresence: $0) ?? PeerNames.peer(ofAgent: $0)
     }
     let others = Set(
-      (try (queues ?? container.own.queueNames()).compactMap { PeerNames.peer(ofQueue: $0) }
-        + PeerLaunch.Registry(in: container).peers()).map { Array($0.utf8) })
+      (queues.compactMap { PeerNames.peer(ofQueue: $0) } + launched).map { Array($0.utf8) })
     return try others.union(present.map { Array($0.utf8) }).compactMap { bytes -> Peer? in
       let name = String(decoding: bytes, as: UTF8.self)
-      let reachability = try PeerReachability.of(name, in: container)
+      let path = container.own.presence(PeerNames.presence(name)).path
+      let look = try faults.attempt("look for a peer", path: path) {
+        try PeerReachability.of(name, in: container)
+      }
       // The name was only looked for.
-      guard reachability != .neverSeen || others.contains(bytes) else { return nil }
+      guard let reachability = look, reachability != .neverSeen || others.contains(bytes) else {
+        return nil
+      }
       return Peer(name: name, reachability: reachability)
     }.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
   }

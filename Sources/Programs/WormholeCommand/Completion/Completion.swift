@@ -119,7 +119,9 @@ extension CommandDescription {
         let name = try? ContainerSelection.Name.chosen(
           option: { completion.values[$0] }, variable: environment.variable)
         let container = try name.map { ContainerSelection($0) }?.existing()
-        let names = try kind.names(in: container, suite: completion.values["suite"])
+        var unreported = NameFaults()
+        let names = try kind.names(
+          in: container, &unreported, suite: completion.values["suite"])
         // A shell cannot complete a word of several lines.
         try environment.print(words: names.filter { $0 == $0.onOneLine }.map { ($0, "") })
       } catch let status as ExitStatus {
@@ -153,19 +155,23 @@ enum LiveNames: String, Sendable {
 
   /// Returns the names, sorted, by one listing; of peers also by a look at each, and of keys from
   /// the content of the suite, or of the container's own defaults.
-  func names(in container: SharedContainer?, suite: String? = nil) throws -> [String] {
+  ///
+  /// - Parameter faults: takes the names that cannot be looked at.
+  func names(
+    in container: SharedContainer?, _ faults: inout NameFaults, suite: String? = nil
+  ) throws -> [String] {
     guard self != .group else { return try ContainerLocation.groups().map(\.identifier) }
     guard let container else { return [] }
     let names: [String] =
       switch self {
-      case .message: try container.valueIdentifiers()
-      case .notification: try container.notificationNames()
-      case .queue: try container.queueNames()
-      case .presence: try container.presenceNames()
-      case .log: try container.logNames()
+      case .message: try container.identifiers(of: .value, &faults)
+      case .notification: try container.identifiers(of: .notification, &faults)
+      case .queue: try container.identifiers(of: .queue, &faults)
+      case .presence: try container.identifiers(of: .presence, &faults)
+      case .log: try container.identifiers(of: .log, &faults)
       case .key: try (GroupDefaults(suite: suite, in: container).storedValues() ?? [:]).map(\.key)
-      case .suite: try GroupDefaults.suiteNames(in: container).compactMap { $0 }
-      case .peer: try PeerSession(PeerSession.standardName, in: container).peers().map(\.name)
+      case .suite: try GroupDefaults.suiteNames(in: container, &faults).compactMap { $0 }
+      case .peer: try PeerSession.peers(in: container, &faults).map(\.name)
       case .group: []
       }
     return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }

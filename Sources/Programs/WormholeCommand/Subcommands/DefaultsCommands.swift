@@ -308,18 +308,19 @@ extension ParsedArguments {
     guard let container = try container.openExisting() else { throw ExitStatus.no }
     var status = ExitStatus.no
     var failure: ExitStatus?
-    for name in try GroupDefaults.suiteNames(in: container) {
-      let values: [String: PropertyListValue]
+    var faults = NameFaults()
+    for name in try GroupDefaults.suiteNames(in: container, &faults) {
       do {
-        values = try GroupDefaults(suite: name, in: container).storedValues() ?? [:]
+        let values = try faults.attempt("read the defaults", path: container.location) {
+          try GroupDefaults(suite: name, in: container).storedValues()
+        }
+        if let values = values ?? nil, !values.isEmpty, try body(name, values) { status = .done }
       } catch let error as GroupDefaultsError {
         environment.report(error)
         failure = ExitStatus(of: error)
-        continue
       }
-      if !values.isEmpty, try body(name, values) { status = .done }
     }
-    try (failure ?? status).end()
+    try environment.end(faults, otherwise: failure ?? status)
   }
 }
 

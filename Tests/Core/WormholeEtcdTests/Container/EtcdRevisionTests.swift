@@ -151,7 +151,8 @@ final class EtcdRevisionTests: RestoredEtcd {
     for number in 0..<70 { try container.value("\(number)").replace(with: 2) }
     let revision = try etcd.client.read(.key(etcd.formatKey), until: soon).revision
     var isFirst = true
-    let isWhole = try EtcdSource(container: etcd).read { _ in
+    var faults = NameFaults()
+    let isWhole = try EtcdSource(container: etcd).read(&faults) { _ in
       guard isFirst else { return }
       isFirst = false
       try node.endAndRestore()

@@ -118,7 +118,8 @@ struct LogFaultTests {
       #expect(try log.subscribers().count == 2, "\(name)")
       try FileManager.default.removeItem(atPath: log.path)
     }
-    #expect(try Log.sweepPositions(in: scene.container, until: soon).count == 4)
+    var faults = NameFaults()
+    #expect(try Log.sweepPositions(in: scene.container, &faults, until: soon).count == 4)
   }
 
   #if DEBUG
@@ -147,8 +148,9 @@ struct LogFaultTests {
         if index == calls { beginAgain() }
         return .proceed
       }
+      var faults = NameFaults()
       let gone = try Faults.$plan.withValue(plan) {
-        try Log.sweepPositions(in: scene.container, until: soon)
+        try Log.sweepPositions(in: scene.container, &faults, until: soon)
       }
       #expect(gone.isEmpty)
       let reader = try scene.directory.container().log("l").subscribe("s")

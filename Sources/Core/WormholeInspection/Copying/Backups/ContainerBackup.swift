@@ -36,6 +36,8 @@ package struct ContainerBackup {
   package struct Summary: Sendable {
     package let members: Int
     package let bytes: Int
+    /// What was left out, because it cannot be read.
+    package let faults: NameFaults
   }
 
   /// Writes the container as it was at one moment; processes may continue to use it.
@@ -56,7 +58,7 @@ package struct ContainerBackup {
     defer { staging.remove() }
     var copy = copy
     copy.deadline = deadline
-    _ = try copy.run(to: staging.path + "/" + Self.tree, until: deadline)
+    let copied = try copy.run(to: staging.path + "/" + Self.tree, until: deadline)
     let writer = TarWriter(to: write) { [copy] entries, bytes in
       try copy.checkAll()
       copy.progress(entries, bytes)
@@ -70,7 +72,7 @@ package struct ContainerBackup {
         ["entries": .integer(Int64(writer.entries)), "hash": .string(hash)], as: Self.end, writer)
       try writer.finish()
     }
-    return Summary(members: writer.entries, bytes: writer.bytes)
+    return Summary(members: writer.entries, bytes: writer.bytes, faults: copied.faults)
   }
 
   private func put(_ record: PropertyListValue, as name: String, _ writer: TarWriter) throws {

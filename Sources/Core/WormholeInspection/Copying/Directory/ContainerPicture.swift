@@ -16,7 +16,8 @@ import WormholeSystem
 ///
 /// **Content.** Values, states and records of presence are written as a look finds them, so a
 /// transaction is in it whole or not at all. Queues, logs and files are as they are on the disk,
-/// without the entries of live processes: as after a crash of all processes at that moment.
+/// without the entries of live processes: as after a crash of all processes at that moment. An entry that
+/// cannot be read is left out, as if it were not there.
 final class ContainerPicture {
   private let root: ContainerRoot
   private var values: ValuePicture
@@ -50,12 +51,19 @@ final class ContainerPicture {
     values = ValuePicture(
       container: container, target: target, leavesOut: leavesOut, check: check, copied: copied)
     trees = TreePicture(of: root, to: target.root, check: check) {
-      try TreePicture.Item.beside(in: root) + TreePicture.Item.parts(in: root)
+      try TreePicture.Item.beside(in: root, &$0) + TreePicture.Item.parts(in: root, &$0)
     }
   }
 
   var size: (entries: Int, bytes: Int) {
     (values.count + trees.size.entries, trees.size.bytes.adding(size: values.bytes))
+  }
+
+  /// What the last pass has left out.
+  var faults: NameFaults {
+    var all = values.faults
+    all.add(trees.faults)
+    return all
   }
 
   /// The number of items that are copied as files.
@@ -164,25 +172,38 @@ private struct ValuePicture {
   /// By the place of their part in the meanings of the container.
   var things: [Int: [FileName: Thing]] = [:]
 
+  /// What the last pass could not read.
+  private(set) var faults = NameFaults()
+
   var count: Int { things.values.reduce(0) { $0 + $1.values.count { $0.bytes > 0 } } }
   var bytes: Int { things.values.reduce(0) { $1.values.reduce($0) { $0 + $1.bytes } } }
 
   /// - Parameter met: Given the status of each value's file, before it is read.
   mutating func pass(_ met: (FileStatus) throws -> Void) throws -> Int {
     var changes = 0
-    let handle = try container.root.handle()
+    var faults = NameFaults()
+    let root = container.root
+    let handle = try root.handle()
     let directory = handle.descriptor.rawValue
-    for (index, (kind, part)) in container.root.meanings.enumerated() {
+    for (index, (kind, part)) in root.meanings.enumerated() {
+      // One that has vanished, or cannot be read any more, stays in it.
       var left = things[index] ?? [:]
-      for entry in try SharedContainer.entries(kind.path, at: directory) ?? [] {
+      for entry in try SharedContainer.listed(kind, in: root, &faults) {
         try check()
-        guard
-          var thing = try left.removeValue(forKey: entry.name)
-            ?? found(entry.name, part, of: kind, at: directory)
-        else {
+        guard var thing = try left[entry.name] ?? found(entry.name, part, of: kind, &faults) else {
           continue
         }
-        if try look(&thing, at: directory, met) { changes += 1 }
+        let place = root.path + "/" + thing.file
+        let look = try faults.attempt("copy the container", path: place) { [thing] in
+          try self.look(thing, at: directory, met)
+        }
+        guard let look else { continue }
+        left[entry.name] = nil
+        if let news = look {
+          changes += 1
+          thing.seen = news.seen
+          if news.bytes != nil || thing.bytes > 0 { try put(news.bytes, of: &thing) }
+        }
         things[index, default: [:]][entry.name] = thing
       }
       for (name, thing) in left {
@@ -193,38 +214,33 @@ private struct ValuePicture {
         things[index]?[name] = nil
       }
     }
+    self.faults = faults
     return changes
   }
 
-  /// - Returns: Nil for a foreign entry, and for a name that is left out.
+  /// - Returns: Nil for an entry without an identifier, and for a name that is left out.
   private func found(
-    _ name: FileName, _ part: ContainerPart, of kind: NameKind, at directory: Int32
+    _ name: FileName, _ part: ContainerPart, of kind: NameKind, _ faults: inout NameFaults
   ) throws -> Thing? {
-    if EncodedName.decode(name.bytes) == .long {
-      // A list leaves out what this user may not look at; a copy without it would not be complete.
-      let path = kind.path + "/" + name.text + "/" + NamedDirectory.identifierFile
-      _ = try tolerating(
-        [.noSuchFile, .notDirectory, .tooManyLinks, .noSuchDevice],
-        FileDescriptor.openBeneath(path, at: directory, [.readOnly, .nonBlocking]))
-    }
-    guard let identifier = try SharedContainer.identifier(of: name, kind, at: directory),
+    let root = container.root
+    guard let identifier = try SharedContainer.identifier(of: name, kind, in: root, &faults),
       kind != .ownValue || !leavesOut(identifier)
     else { return nil }
     let file = kind.path + "/" + name.text + "/" + (part.name ?? "")
     return Thing(kind: kind, part: part, identifier: identifier, file: file)
   }
 
-  /// - Returns: Whether it has changed since the last look.
+  /// - Returns: What has changed since the last look; nil for nothing.
   private func look(
-    _ thing: inout Thing, at directory: Int32, _ met: (FileStatus) throws -> Void
-  ) throws -> Bool {
-    if thing.part.role == .bell { return try lookAtBell(&thing) }
+    _ thing: Thing, at directory: Int32, _ met: (FileStatus) throws -> Void
+  ) throws -> (seen: Seen?, bytes: [UInt8]?)? {
+    if thing.part.role == .bell { return try lookAtBell(thing) }
     let status = try tolerating(
       [.noSuchFile, .notDirectory], fileStatus(thing.file, at: directory))
     if let status { try met(status) }
-    if let status, !status.isMarked, thing.seen == .file(Version(status)) { return false }
+    if let status, !status.isMarked, thing.seen == .file(Version(status)) { return nil }
     let absent = status == nil ? try absence(thing, at: directory) : nil
-    if let absent, thing.seen == absent { return false }
+    if let absent, thing.seen == absent { return nil }
     let (bytes, version) = try thing.part.meaning(
       of: thing.identifier, thing.kind, in: container)
     let seen: Seen
@@ -233,10 +249,7 @@ private struct ValuePicture {
     } else {
       seen = absent ?? .marked(version)
     }
-    guard thing.seen != seen || bytes?.count ?? 0 != thing.bytes else { return false }
-    thing.seen = seen
-    if bytes != nil || thing.bytes > 0 { try put(bytes, of: &thing) }
-    return true
+    return thing.seen == seen && bytes?.count ?? 0 == thing.bytes ? nil : (seen, bytes)
   }
 
   /// Nil if a transaction may have content in place of a missing file.
@@ -249,11 +262,10 @@ private struct ValuePicture {
     return .nothing(status.map { Version($0) })
   }
 
-  private func lookAtBell(_ thing: inout Thing) throws -> Bool {
+  private func lookAtBell(_ thing: Thing) throws -> (seen: Seen?, bytes: [UInt8]?)? {
     let bell = try thing.part.meaning(of: thing.identifier, thing.kind, in: container).bytes
-    guard (bell != nil) != (thing.bytes > 0) else { return false }
-    try put(bell == nil ? nil : [0], of: &thing)
-    return true
+    guard (bell != nil) != (thing.bytes > 0) else { return nil }
+    return (thing.seen, bell == nil ? nil : [0])
   }
 
   private func put(_ bytes: [UInt8]?, of thing: inout Thing) throws {

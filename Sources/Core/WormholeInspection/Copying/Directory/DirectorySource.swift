@@ -6,29 +6,47 @@ import WormholeSystem
 struct DirectorySource: CopySource {
   let container: SharedContainer
 
-  func read(_ body: (CopiedKey) throws -> Void) throws -> Bool {
+  func read(_ faults: inout NameFaults, _ body: (CopiedKey) throws -> Void) throws -> Bool {
     for (kind, part) in container.root.meanings {
-      for name in try names(kind) {
-        guard let bytes = try part.meaning(of: name, kind, in: container).bytes else { continue }
-        try body(CopiedKey(of: part, kind: kind, name: name, bytes))
+      try forEach(kind, &faults, body) { name, put in
+        guard let bytes = try part.meaning(of: name, kind, in: container).bytes else { return }
+        try put(CopiedKey(of: part, kind: kind, name: name, bytes))
       }
     }
     for kind in [NameKind.queue, .ownQueue] {
-      for name in try names(kind) {
+      try forEach(kind, &faults, body) { name, put in
         let queue = Queue(container: container, name: name, kind: kind)
-        guard let place = try queue.open() else { continue }
+        guard let place = try queue.open() else { return }
         try QueueKeys(place: place).read {
-          try body(
-            CopiedKey(letter: .queue, isOwn: kind.isOwn, name: name, part: $0, value: $1))
+          try put(CopiedKey(letter: .queue, isOwn: kind.isOwn, name: name, part: $0, value: $1))
         }
       }
     }
-    for name in try names(.log) { try LogKeys(log: container.log(name)).read(body) }
+    try forEach(.log, &faults, body) { name, put in
+      try LogKeys(log: container.log(name)).read(put)
+    }
     return true
   }
 
-  private func names(_ kind: NameKind) throws -> [String] {
-    try container.identifiers(of: kind).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+  /// Reads each name of a kind; the errors of `body` are no faults of a name.
+  private func forEach(
+    _ kind: NameKind, _ faults: inout NameFaults, _ body: (CopiedKey) throws -> Void,
+    _ read: @escaping (_ name: String, _ put: (CopiedKey) throws -> Void) throws -> Void
+  ) throws {
+    let names = try container.identifiers(of: kind, &faults)
+    for name in names.sorted(by: { $0.utf8.lexicographicallyPrecedes($1.utf8) }) {
+      let path = NamedDirectory(root: container.root, kind: kind, identifier: name).path
+      var failure: (any Error)?
+      try faults.attempt("copy the container", path: path) {
+        try read(name) { key in
+          do { try body(key) } catch {
+            failure = error
+            throw error
+          }
+        }
+      }
+      if let failure { throw failure }
+    }
   }
 }
 

@@ -4,8 +4,7 @@ import Wormhole
 struct LogKeys {
   let log: Log
 
-  /// - Throws: `AppGroupError.damaged` for a state that cannot be read, because a copy is complete or is not
-  ///   made.
+  /// - Throws: `AppGroupError.damaged` for a state that cannot be read: then the log is left out.
   func read(_ put: (CopiedKey) throws -> Void) throws {
     let snapshot = try log.value.snapshot()
     guard let state = try LogState.read(snapshot, at: log.value.path),

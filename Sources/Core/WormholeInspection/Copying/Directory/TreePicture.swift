@@ -25,7 +25,11 @@ final class TreePicture {
   private let target: ContainerRoot
   /// Called after each item and each copied entry.
   private let check: () throws -> Void
-  private let items: () throws -> [Item]
+  private let items: (inout NameFaults) throws -> [Item]
+  /// What the last pass could not look at.
+  private var missed = NameFaults()
+  /// What could not be copied, by its path.
+  private var unread: [[UInt8]: AppGroupError] = [:]
   private var known: [[UInt8]: (item: Item, manifest: TreeManifest)] = [:]
 
   /// - Parameters:
@@ -33,7 +37,7 @@ final class TreePicture {
   ///   - items: The current items.
   init(
     of source: ContainerRoot, to target: ContainerRoot, check: @escaping () throws -> Void,
-    items: @escaping () throws -> [Item]
+    items: @escaping (inout NameFaults) throws -> [Item]
   ) {
     self.source = source
     self.target = target
@@ -41,10 +45,20 @@ final class TreePicture {
     self.items = items
   }
 
+  /// What is left out.
+  var faults: NameFaults {
+    var all = missed
+    for (_, fault) in unread.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
+      all.add(fault)
+    }
+    return all
+  }
+
   /// The number of logs, and of items that belong to no name.
   var count: Int {
     let items = known.values.lazy.filter {
       $0.manifest.root != nil && [nil, .log].contains($0.item.owner)
+        && self.unread[$0.item.path] == nil
     }
     return Set(items.map { $0.item.owner == .log ? $0.item.place : $0.item.path }).count
   }
@@ -62,23 +76,27 @@ final class TreePicture {
 
   /// Copies the changes since the last pass, and returns their number.
   func pass() throws -> Int {
+    // One that has vanished, or cannot be read any more, stays in it.
     var left = known
     var changes = 0
+    var missed = NameFaults()
     let handle = try source.handle()
-    for item in try items() {
+    for item in try items(&missed) {
       try check()
+      let path = source.path + "/" + String(decoding: item.path, as: UTF8.self)
+      let now = try missed.attempt("copy the container", path: path) { () throws -> TreeManifest? in
+        // None if a link has taken its place: the next listing shows that.
+        guard let place = try open(item.place, at: handle.descriptor.rawValue) else { return nil }
+        return try naming([item.place]) {
+          try TreeManifest(
+            of: item.name, at: place.rawValue, leavingOut: item.leavesOut, passesUnreadable: true)
+        }
+      }
+      guard let now = now ?? nil else { continue }
       let before = left.removeValue(forKey: item.path)?.manifest
-      guard let place = try open(item.place, at: handle.descriptor.rawValue) else {
-        // It has vanished, or a link has taken its place: the next listing shows that.
-        if let before { left[item.path] = (item, before) }
-        continue
-      }
-      let now = try naming([item.place]) {
-        try TreeManifest(of: item.name, at: place.rawValue, leavingOut: item.leavesOut)
-      }
       let found = now.changes(since: before ?? TreeManifest(), atMost: .max)
       changes += found.count
-      try copy(found, of: item, at: place.rawValue)
+      try copy(found, of: item, at: handle.descriptor.rawValue)
       known[item.path] = (item, now)
     }
     for (path, gone) in left {
@@ -86,6 +104,7 @@ final class TreePicture {
       try remove(TreePath(), of: gone.item)
       known[path] = nil
     }
+    self.missed = missed
     return changes
   }
 
@@ -103,7 +122,9 @@ final class TreePicture {
     return place
   }
 
-  private func copy(_ changes: [TreePath], of item: Item, at place: Int32) throws {
+  private func copy(_ changes: [TreePath], of item: Item, at root: Int32) throws {
+    guard !changes.isEmpty, let open = try open(item.place, at: root) else { return }
+    let place = open.rawValue
     for path in changes {
       do {
         try copy(path, of: item, at: place)
@@ -122,16 +143,36 @@ final class TreePicture {
     // Without following a link that has taken the place of a directory.
     guard let from = try open(above, at: place) else { return }
     let to = try makePlace(item, above)
+    var unread: [TreeError] = []
     do {
       try naming([item.place, above]) {
         try Self.changing(to) {
           try TreeCopy(leavesOut: item.leavesOut, check: check)
-            .copy(name, at: from.rawValue, to: name, at: to.rawValue)
+            .copy(name, at: from.rawValue, to: name, at: to.rawValue) { unread.append($0) }
         }
       }
     } catch let error as TreeError where error.isVanishing {
       return
     }
+    for fault in unread {
+      let path = joined([item.place, above, fault.path.bytes])
+      self.unread[path] = reported(fault, at: path, in: source)
+    }
+  }
+
+  private func joined(_ parts: [[UInt8]]) -> [UInt8] {
+    Array(parts.filter { !$0.isEmpty }.joined(separator: [0x2F]))
+  }
+
+  private func reported(
+    _ error: TreeError, at path: [UInt8], in root: ContainerRoot
+  ) -> AppGroupError {
+    let action = "copy the container"
+    let path = root.path + "/" + String(decoding: path, as: UTF8.self)
+    guard case .refused(let refusal) = error.reason else {
+      return AppGroupError(.notAValue, action, path: path, reason: error.explanation)
+    }
+    return .refused(action, path: path, refusal)
   }
 
   /// Names the whole path in an error of the kernel; of the copy, if there was no room.
@@ -143,12 +184,10 @@ final class TreePicture {
     do {
       return try body()
     } catch let error as TreeError where !error.isVanishing {
-      guard case .refused(let refusal) = error.reason else { throw error }
-      let root = root ?? (refusal.isLackOfRoom ? target : source)
-      let inside = (place + [error.path.bytes]).filter { !$0.isEmpty }
-        .map { String(decoding: $0, as: UTF8.self) }
-      throw AppGroupError.refused(
-        "copy the container", path: ([root.path] + inside).joined(separator: "/"), refusal)
+      let isOfCopy =
+        if case .refused(let cause) = error.reason { cause.isLackOfRoom } else { false }
+      throw reported(
+        error, at: joined(place + [error.path.bytes]), in: root ?? (isOfCopy ? target : source))
     }
   }
 
@@ -168,6 +207,8 @@ final class TreePicture {
 
   private func remove(_ path: TreePath, of item: Item) throws {
     let (above, name) = Self.split(path, of: item)
+    let gone = joined([item.place, above, name.bytes])
+    unread = unread.filter { $0.key != gone && !$0.key.starts(with: gone + [0x2F]) }
     let handle = try target.handle()
     let root = handle.descriptor.rawValue
     guard let place = try open(item.place, at: root), let to = try open(above, at: place.rawValue)
@@ -210,31 +251,34 @@ extension TreePicture.Item {
 
   /// The files that a group keeps beside the container's own entries, and a phone app's directories for
   /// its watches.
-  static func beside(in root: ContainerRoot) throws -> [Self] {
-    let handle = try root.handle()
-    let directory = handle.descriptor.rawValue
-    let own = try names(".", at: directory).filter { !SharedContainer.isOurs($0) }
+  static func beside(in root: ContainerRoot, _ faults: inout NameFaults) throws -> [Self] {
+    let own = try names(".", in: root, &faults).filter { !SharedContainer.isOurs($0) }
+    let watches = try names(ofWatches, in: root, &faults)
     return own.map { Self(place: [], name: $0) }
-      + (try names(ofWatches, at: directory).map { Self(place: Array(ofWatches.utf8), name: $0) })
+      + watches.map { Self(place: Array(ofWatches.utf8), name: $0) }
   }
 
   /// The parts of names that are copied unchanged.
-  static func parts(in root: ContainerRoot) throws -> [Self] {
-    let handle = try root.handle()
-    let directory = handle.descriptor.rawValue
+  static func parts(in root: ContainerRoot, _ faults: inout NameFaults) throws -> [Self] {
     var items: [Self] = []
     for kind in NameKind.users + NameKind.owns {
       let parts = root.parts[kind.primitive].filter { [.whole, .each].contains($0.copied) }
       guard !parts.isEmpty else { continue }
-      // Without foreign entries.
-      for name in try names(kind.path, at: directory)
-      where EncodedName.decode(name.bytes) != .foreign {
-        let place = kind.path + "/" + name.text
+      for entry in try SharedContainer.listed(kind, in: root, &faults) {
+        let place = kind.path + "/" + entry.name.text
+        // One fault for the name, and not one for each of its parts.
+        let isOpen = try faults.attempt("copy the container", path: root.path + "/" + place) {
+          let handle = try root.handle()
+          return try ifPresent(
+            FileDescriptor.openBeneath(
+              place, at: handle.descriptor.rawValue, [.readOnly, .directory])) != nil
+        }
+        guard isOpen == true else { continue }
         for part in parts {
           guard let file = part.name else { continue }
           let isWhole = part.copied == .whole
           let path = isWhole ? place : place + "/" + file
-          for name in try isWhole ? [FileName(file)] : names(path, at: directory) {
+          for name in try isWhole ? [FileName(file)] : names(path, in: root, &faults) {
             items.append(
               Self(place: Array(path.utf8), name: name, owner: kind.primitive) { name in
                 part.contains { $0.copied == .nothing && $0.isNamed(name) }
@@ -246,9 +290,13 @@ extension TreePicture.Item {
     return items
   }
 
-  private static func names(_ path: String, at directory: Int32) throws -> [FileName] {
-    let found = try tolerating(
-      [.notDirectory, .tooManyLinks], SharedContainer.entries(path, at: directory))
+  private static func names(
+    _ path: String, in root: ContainerRoot, _ faults: inout NameFaults
+  ) throws -> [FileName] {
+    let found = try faults.attempt("copy the container", path: root.path + "/" + path) {
+      let handle = try root.handle()
+      return try SharedContainer.entries(path, at: handle.descriptor.rawValue)
+    }
     return (found ?? nil)?.map(\.name) ?? []
   }
 }
@@ -266,12 +314,15 @@ extension TreeError {
 struct BesideCopy {
   private let items: [TreePicture.Item]
   private let picture: TreePicture?
+  private let listing: NameFaults
   private let path: String
 
   /// - Throws: `AppGroupError.nameCollision` if the directory has an entry with one of these names.
   init(_ source: ContainerRoot, to path: String, check: @escaping () throws -> Void) throws {
     self.path = path
-    items = try TreePicture.Item.beside(in: source)
+    var met = NameFaults()
+    items = try TreePicture.Item.beside(in: source, &met)
+    listing = met
     guard !items.isEmpty else {
       picture = nil
       return
@@ -287,11 +338,12 @@ struct BesideCopy {
         reason: "there is something already", remedy: "move it away")
     }
     picture = TreePicture(of: source, to: target, check: check) {
-      try TreePicture.Item.beside(in: source)
+      try TreePicture.Item.beside(in: source, &$0)
     }
   }
 
   var count: Int { picture?.count ?? 0 }
+  var faults: NameFaults { picture?.faults ?? listing }
 
   /// Copies the changes since the last time, and returns their number.
   func copy() throws -> Int { try picture?.pass() ?? 0 }

@@ -6,12 +6,13 @@ import WormholeSystem
 extension CommandDescription {
   static let copy = CommandDescription(
     name: "copy",
-    abstract: "Copy the container to another place, a directory or etcd: complete, or not at all.",
+    abstract: "Copy the container to another place, a directory or etcd: all of it, or nothing.",
     discussion: """
       Messages, defaults, queues with their files, receipts and failures, logs, and what the group keeps \
       beside them are copied. Not copied is what is tied to processes that run now, and how peers are \
       launched, which is to be registered again. What is delivered at this moment is delivered again \
-      there, marked. The original stays as it is. Members of a Unix group \
+      there, marked. The original stays as it is. What cannot be read, such as a link in place of a name, \
+      is left out and named at the end, and the exit status is 65. Members of a Unix group \
       share the copy if they share the empty directory (mode 2770) whose place it takes.
 
       A process that goes on with the original would change it without changing the copy. So while one \
@@ -50,7 +51,7 @@ extension CommandDescription {
         "copy \(container.location)", because: "\(error.reason); end it first, or give --in-use")
     }
     let target = Engines.withoutPassword(place)
-    try environment.show(done, arguments, text: "copied \(done.counted) to \(target)")
+    try environment.end(done, arguments, text: "copied \(done.counted) to \(target)")
   }
 
   static let backup = CommandDescription(
@@ -60,7 +61,8 @@ extension CommandDescription {
       The file is a tar archive: 'tar -tf FILE' lists it, and 'restore' makes a container of it again. It \
       has what 'copy' copies: messages, defaults, queues with their files, receipts and failures, logs, and \
       what the group keeps beside them, without extended attributes and the setuid and setgid bits of \
-      files. It leaves out what is tied to processes that run now, and how peers are launched.
+      files. It leaves out what is tied to processes that run now, and how peers are launched. What cannot \
+      be read is left out, too, and named at the end, and the exit status is 65.
 
       The file gets its name when it is whole, and replaces an older one then; with '-', the archive is \
       written to standard output. While processes change the container faster than it can be read, their \
@@ -109,10 +111,14 @@ extension CommandDescription {
       }
     environment.showProgress(nil)
     if arguments.has("json"), file != "-" {
-      try environment.print(json: .object(["members": done.members, "bytes": done.bytes]))
+      try environment.print(
+        json: .object([
+          "members": done.members, "bytes": done.bytes, "leftOut": done.faults.paths,
+        ]))
     } else {
-      environment.report("wrote \(done.bytes) bytes, \(done.members) members")
+      environment.report("wrote \(done.bytes) bytes, \(done.members) members\(done.faults.counted)")
     }
+    try environment.end(done.faults)
   }
 
   static let restore = CommandDescription(
@@ -157,7 +163,7 @@ extension CommandDescription {
         cannot: "read \(file)",
         Program.read(from: descriptor, maximumBytes: min(maximum, 256 << 10)))
     }
-    try environment.show(done, arguments, text: "restored \(done.counted)")
+    try environment.end(done, arguments, text: "restored \(done.counted)")
   }
 
   static let destroy = CommandDescription(
@@ -209,12 +215,30 @@ extension CommandEnvironment {
     }
   }
 
-  fileprivate func show(
+  fileprivate func end(
     _ done: ContainerCopy.Summary, _ arguments: ParsedArguments, text sentence: String
   ) throws {
-    guard arguments.has("json") else { return report(sentence) }
-    try print(json: .object(["parts": done.keys, "bytes": done.bytes, "files": done.items]))
+    if arguments.has("json") {
+      try print(
+        json: .object([
+          "parts": done.keys, "bytes": done.bytes, "files": done.items,
+          "leftOut": done.faults.paths,
+        ]))
+    } else {
+      report(sentence + done.faults.counted)
+    }
+    try end(done.faults)
   }
+}
+
+extension NameFaults {
+  /// For JSON; nil for none.
+  fileprivate var paths: PropertyListValue? {
+    all.isEmpty ? nil : .array(all.map { .string($0.path) })
+  }
+
+  /// The end of the sentence that counts what was done.
+  fileprivate var counted: String { all.isEmpty ? "" : "; left out: \(all.count), as follows" }
 }
 
 /// A file that gets its name when it is complete.

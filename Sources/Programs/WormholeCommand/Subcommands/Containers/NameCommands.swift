@@ -12,7 +12,7 @@ extension CommandDescription {
       'notification', 'queue', 'log', 'presence' and 'peer'. A message that was removed, and a presence \
       under which nobody is, are left out, unless --all is given. A pattern is one of a shell: '*' stands \
       for any text, '?' for one character, '[a-z]' for one of some. The exit status is 1 if there is no \
-      such name.
+      such name, and 65 if one cannot be looked at: the others are printed, and it is reported at the end.
       """,
     arguments: [
       .namePatterns,
@@ -26,24 +26,21 @@ extension CommandDescription {
     let filter = NameFilter(arguments)
     guard let container = try arguments.container.openExisting() else { throw ExitStatus.no }
     var isEmpty = true
-    var status = ExitStatus.done
+    var faults = NameFaults()
     for kind in LiveNames.ofContainers where filter.passes(kind: kind.rawValue) {
-      for name in try kind.names(in: container) where filter.passes(name) {
-        do {
-          guard try arguments.has("all") || kind.hasContent(name, in: container) else { continue }
-        } catch let error as AppGroupError {
-          // The name is there, and the others are, too.
-          environment.report(error)
-          status = ExitStatus(of: error)
+      for name in try kind.names(in: container, &faults) where filter.passes(name) {
+        // The name is there, also if it cannot be looked at.
+        let isListed = try faults.attempt("look at a name", path: container.location) {
+          try arguments.has("all") || kind.hasContent(name, in: container)
         }
+        guard isListed != false else { continue }
         isEmpty = false
         try environment.print(
           arguments, json: .object(["kind": kind.rawValue, "name": name]),
           text: (filter.kinds.count == 1 ? "" : kind.rawValue.padded(to: 14)) + name.onOneLine)
       }
     }
-    if isEmpty { throw ExitStatus.no }
-    try status.end()
+    try environment.end(faults, otherwise: isEmpty ? .no : .done)
   }
 
   static let stat = CommandDescription(

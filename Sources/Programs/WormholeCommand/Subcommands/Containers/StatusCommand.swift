@@ -137,9 +137,11 @@ private func peers(
   // Otherwise a name may be missing.
   let isWhole = !report.isPartial && report.failures.isEmpty
   do {
+    var faults = NameFaults()
+    defer { for fault in faults.all { environment.report(fault) } }
     return try betweenPeers("look for peers") {
       try PeerSession.peers(
-        in: container, presences: isWhole ? report.own.presences.map(\.name) : nil,
+        in: container, &faults, presences: isWhole ? report.own.presences.map(\.name) : nil,
         queues: isWhole ? report.own.queues.map(\.name) : nil)
     }
   } catch {

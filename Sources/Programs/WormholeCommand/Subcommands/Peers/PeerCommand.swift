@@ -37,10 +37,17 @@ extension CommandDescription {
     ]
   ) { arguments, environment in
     guard arguments.has("watch") else {
-      let peers = try arguments.existingSession(environment)?.peers() ?? []
-      return try environment.print(peers, arguments, under: ["PEER", "STATE", "WHY"]) {
-        [$0.name, $0.reachability.word, $0.reachability.reason]
+      guard let container = try arguments.container.openExisting() else { throw ExitStatus.no }
+      var faults = NameFaults()
+      let peers = try betweenPeers("look for peers") {
+        try PeerSession.peers(in: container, &faults)
       }
+      if !peers.isEmpty {
+        try environment.print(peers, arguments, under: ["PEER", "STATE", "WHY"]) {
+          [$0.name, $0.reachability.word, $0.reachability.reason]
+        }
+      }
+      return try environment.end(faults, otherwise: peers.isEmpty ? .no : .done)
     }
     try watchPeers(arguments, environment)
   }

@@ -16,7 +16,8 @@ extension CommandDescription {
     name: "list",
     abstract: "Show the processes that are present, the oldest first.",
     discussion: """
-      The exit status is 1 if there is none. With --json a line is \
+      The exit status is 1 if there is none, and 65 if a name cannot be looked at, which is reported after \
+      the others. With --json a line is \
       {"content": ..., "host": ..., "id": ..., "isExclusive": ..., "name": ..., "process": ..., \
       "program": ..., "since": ..., "state": ...}, without what is not known. The state is 'running', \
       'suspended', or 'unknown' for a process that this machine or container does not see.
@@ -28,11 +29,18 @@ extension CommandDescription {
   ) { arguments, environment in
     let container = try arguments.container.openExisting()
     let name = arguments.text("name")
-    let names = try name.map { [$0] } ?? container?.presenceNames().sorted() ?? []
+    guard let container else { throw ExitStatus.no }
+    var faults = NameFaults()
+    let names = try name.map { [$0] } ?? container.identifiers(of: .presence, &faults).sorted()
     let found = try names.flatMap { name in
-      try container?.presence(name).members().map { PresentProcess(name: name, member: $0) } ?? []
+      let presence = container.presence(name)
+      let members = try faults.attempt("look who is present", path: presence.path) {
+        try presence.members()
+      }
+      return (members ?? []).map { PresentProcess(name: name, member: $0) }
     }
-    try environment.print(found, arguments)
+    if !found.isEmpty { try environment.print(found, arguments) }
+    try environment.end(faults, otherwise: found.isEmpty ? .no : .done)
   }
 
   static let presenceWait = CommandDescription(
