@@ -236,7 +236,7 @@ open class MMWormhole: NSObject, MMWormholeTransitingDelegate {
     let storage = storage
     let owner = Owner(wormhole: self)
     let stored = try storage.value(identifier).observe(on: .main) { snapshot in
-      if !snapshot.isAbsent { owner.wormhole?.hearStored(identifier) }
+      if !snapshot.isAbsent, !snapshot.isKnown { owner.wormhole?.hearStored(identifier) }
     }
     let posted = try storage.notification(identifier).observe(on: .main) { _ in
       owner.wormhole?.hearPosted(identifier)
@@ -268,9 +268,15 @@ open class MMWormhole: NSObject, MMWormholeTransitingDelegate {
   }
 
   private func hearPosted(_ identifier: String) {
-    notifyListenerForMessage(
-      withIdentifier: identifier,
-      message: wormholeMessenger.messageObject(forIdentifier: identifier))
+    let messenger = wormholeMessenger
+    let message = messenger.messageObject(forIdentifier: identifier)
+    // A message that cannot be read now, which was reported, is not a nil message.
+    if message == nil, let files = messenger as? MMWormholeFileTransiting,
+      files.mayHaveMessage(identifier)
+    {
+      return
+    }
+    notifyListenerForMessage(withIdentifier: identifier, message: message)
   }
 }
 

@@ -211,6 +211,12 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
     return reporting(otherwise: nil) { try value(identifier).version() }
   }
 
+  /// Whether a value holds a message; true if that cannot be determined.
+  func mayHaveMessage(_ identifier: String) -> Bool {
+    // Whoever asks has had the reason from reading it.
+    (try? value(identifier).version() != nil) ?? true
+  }
+
   /// Whether a message that was just written is a value, which listeners observe: a subclass may
   /// have stored it elsewhere.
   //

@@ -1,5 +1,7 @@
 import Testing
+import WormholeSystem
 import WormholeTestSupport
+import WormholeToolkit
 
 /// The code of `Clients` is compiled in the mode of Swift 5, and runs in processes of a user of its own.
 @Suite("Code written for notify(3)", .blocking)
@@ -26,6 +28,24 @@ struct NotifyTests {
     try other.waits(until: ["c", "c"])
     #expect(try one.notify("post nobody") == "0")
     #expect(try one.notify("post -") == "1")
+  }
+
+  @Test("hears nothing while the container is removed, and makes it again by a post")
+  func removed() throws {
+    let (one, other) = (try process(), try process())
+    #expect(try one.notify("dispatch a lights") == "0")
+    #expect(try other.notify("post lights") == "0")
+    try one.waits(until: ["a"])
+    let groups = directory.path + "/app-groups"
+    let group = try #require(
+      try FileDescriptor.open(groups, [.readOnly, .directory]).entries().first)
+    let path = groups + "/" + group.name.text
+    for count in 2...4 {
+      #expect(try ChildProcess("rm", ["-r", path]).wait(until: soon) == .exited(0))
+      // The poster of the last round is the one that is called.
+      #expect(try (count == 4 ? one : other).notify("post lights") == "0")
+      try one.waits(until: Array(repeating: "a", count: count))
+    }
   }
 
   @Test("checks: true at first, then once after posts, however many")

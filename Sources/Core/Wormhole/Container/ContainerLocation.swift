@@ -116,6 +116,26 @@ package enum ContainerLocation {
     }
   }
 
+  /// Waits until nothing was made or removed for a moment in the nearest existing directory above a removed
+  /// one: the program that has removed it may be about to remove that, too (`rm -r`), which fails if
+  /// something is made in it. It waits two seconds at most, because others may use that directory.
+  package static func awaitQuiet(above path: String) {
+    for _ in 0..<40 where hasJustChanged(above: path) { pauseThread(.milliseconds(50)) }
+  }
+
+  private static func hasJustChanged(above path: String) -> Bool {
+    var rest = path[...]
+    while let slash = rest.lastIndex(of: "/") {
+      rest = rest[..<slash]
+      // One that cannot be examined is not there for this user.
+      guard let status = try? fileStatus(rest.isEmpty ? "/" : String(rest)) else { continue }
+      // A clock that was set back counts as quiet.
+      return WallTime.ago(nanoseconds: 500_000_000) < status.changedMoment
+        && status.changedMoment <= WallTime.ago(nanoseconds: 0)
+    }
+    return false
+  }
+
   private static func synchronizeParent(of directory: Substring) {
     let parent = directory[..<(directory.lastIndex(of: "/") ?? directory.startIndex)]
     // The directory may be changed but not read, or the file system cannot flush it. The container

@@ -14,10 +14,15 @@ package final class ContainerRoot: Sendable {
     private let scope = Mutex<CommitScope?>(nil)
     /// Whether the times of a directory show each change of it. False if that cannot be determined.
     package let showsEachChange: Bool
+    /// A time before which the path named another directory; nil for the first one.
+    let namedSince: WallTime?
 
-    init(descriptor: consuming FileDescriptor, status: FileStatus) {
+    init(
+      descriptor: consuming FileDescriptor, status: FileStatus, namedSince: WallTime? = nil
+    ) {
       self.descriptor = descriptor
       self.status = status
+      self.namedSince = namedSince
       // A lease is then never kept, which costs only time.
       showsEachChange = (try? self.descriptor.fileSystem().showsEachChange) ?? false
     }
@@ -33,7 +38,8 @@ package final class ContainerRoot: Sendable {
 
   package let path: String
   package let access: ContainerAccess
-  private let isOfGroup: Bool
+  /// The identifier of the group whose container it is.
+  private let group: String?
   /// The parts of the directories of names.
   package let parts: ContainerParts
   /// The open directory, and when it was checked, by the clock of the machine (`bootTimeNanoseconds`).
@@ -54,14 +60,14 @@ package final class ContainerRoot: Sendable {
 
   /// - Parameters:
   ///   - access: nil for the access that the directory's mode shows.
-  ///   - isOfGroup: whether it is a group's container, which each opening makes if it is missing.
+  ///   - group: the group whose container it is, which each opening and change makes if it is missing.
   package init(
-    path: String, access: ContainerAccess?, isOfGroup: Bool = false,
+    path: String, access: ContainerAccess?, group: String? = nil,
     parts: ContainerParts = .standard
   ) throws {
-    let handle = try Self.open(path, access, isOfGroup: isOfGroup)
+    let handle = try Self.open(path, access, isOfGroup: group != nil)
     self.path = path
-    self.isOfGroup = isOfGroup
+    self.group = group
     self.parts = parts
     self.access = access ?? ContainerAccess(of: handle.status)
     if self.access == .group { ForeignLinks.expect() }
@@ -70,7 +76,7 @@ package final class ContainerRoot: Sendable {
   }
 
   private static func open(
-    _ path: String, _ access: ContainerAccess?, isOfGroup: Bool
+    _ path: String, _ access: ContainerAccess?, isOfGroup: Bool, namedSince: WallTime? = nil
   ) throws -> Handle {
     let action = "open the container"
     do {
@@ -88,7 +94,7 @@ package final class ContainerRoot: Sendable {
         // Whatever the entry is, this process cannot use it.
         (try? ContainerFormat.isPresent(at: descriptor.rawValue)) ?? false
       }
-      return Handle(descriptor: descriptor, status: status)
+      return Handle(descriptor: descriptor, status: status, namedSince: namedSince)
     } catch let error as Errno {
       guard error == .noSuchFile || error == .notDirectory else {
         throw AppGroupError.refused(action, path: path, error)
@@ -143,7 +149,7 @@ package final class ContainerRoot: Sendable {
     if isAtPath(old) {
       handle = old
     } else {
-      handle = try Self.open(path, access, isOfGroup: isOfGroup)
+      handle = try Self.open(path, access, isOfGroup: group != nil, namedSince: namedSince)
       keepsNanoseconds.store(false, ordering: .relaxed)
       warmLeases.closeAll()
     }
@@ -154,6 +160,37 @@ package final class ContainerRoot: Sendable {
     }
     lookForPicture(at: latest)
     return latest
+  }
+
+  /// A time up to which the path named the directory of the last look: that look, or the time at which a
+  /// link on the way was pointed elsewhere.
+  private var namedSince: WallTime {
+    let checked = state.withLock(\.checked)
+    let age = max(bootTimeNanoseconds(), checked) - checked
+    let last = WallTime.ago(nanoseconds: age + Self.clockDelay)
+    return max(last, PathWay(to: path).linked ?? last)
+  }
+
+  /// How late a file system's clock may be.
+  private static let clockDelay: UInt64 = 20_000_000
+
+  /// Makes a change. If the container of a group was removed, it is made again first.
+  ///
+  /// - Parameter body: What it has done is done again in the new container.
+  package func changing<Result: ~Copyable>(_ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch let error as AppGroupError where group != nil && error.code == .containerMissing {
+      ContainerLocation.awaitQuiet(above: path)
+      try ContainerLocation.create(path)
+      try establish()
+      return try body()
+    }
+  }
+
+  private func establish() throws {
+    _ = try rechecked(lastHandle)
+    try ContainerFormat.establish(in: self, group: group)
   }
 
   /// Watches a directory inside, even if it is created later.
@@ -167,7 +204,7 @@ package final class ContainerRoot: Sendable {
     _ hear: @escaping @Sendable (WatchNews) -> Void
   ) -> Watch {
     monitor.watch(
-      path: path, parents: parents, events, readsNames: readsNames,
+      path: path, parents: parents, way: self.path, events, readsNames: readsNames,
       // Called when a directory was replaced. The check once a second would be too late for the
       // observers, which are signalled right after this.
       prepare: { _ = try self.refreshed(self.handle()) }, hear: hear)

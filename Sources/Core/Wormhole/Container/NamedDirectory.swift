@@ -66,6 +66,10 @@ package final class NamedDirectory: Sendable {
   ///
   /// - Parameter file: the file that the lease protects, for messages.
   package func leaseSite(protecting file: String) throws -> LeaseSite {
+    try root.changing { try site(protecting: file) }
+  }
+
+  private func site(protecting file: String) throws -> LeaseSite {
     if name.longIdentifier == nil {
       let handle = try root.handle()
       let container = handle.descriptor.rawValue
@@ -85,11 +89,13 @@ package final class NamedDirectory: Sendable {
   }
 
   package func openOrMake() throws -> FileDescriptor {
-    for _ in 0..<renameRaceLimit {
-      if let directory = try open() { return directory }
-      try make()
+    try root.changing {
+      for _ in 0..<renameRaceLimit {
+        if let directory = try open() { return directory }
+        try make()
+      }
+      throw Errno.noSuchFile
     }
-    throw Errno.noSuchFile
   }
 
   /// - Returns: Whether it is gone.

@@ -70,7 +70,7 @@ public final class SharedContainer: Sendable {
   ) throws {
     let path = try Self.absolute(path)
     self.init(
-      try ContainerRoot(path: path, access: access, isOfGroup: group != nil, parts: parts), group)
+      try ContainerRoot(path: path, access: access, group: group, parts: parts), group)
     try establishFormat()
   }
 
@@ -189,7 +189,7 @@ public final class SharedContainer: Sendable {
   }
 
   private static func existing(path: String, group: String? = nil) throws -> SharedContainer? {
-    let root = try ContainerRoot(path: absolute(path), access: nil, isOfGroup: group != nil)
+    let root = try ContainerRoot(path: absolute(path), access: nil, group: group)
     return try ContainerFormat.isFound(in: root) ? SharedContainer(root, group) : nil
   }
 

@@ -27,7 +27,9 @@ package struct Bell: BellStore {
     last = root.lastBells.memory(of: directory.relativePath)
   }
 
-  package func ring() throws {
+  package func ring() throws { try directory.root.changing(ringOnce) }
+
+  private func ringOnce() throws {
     let container = try directory.root.handle()
     guard try !last.rename(at: container.descriptor.rawValue) else { return }
     for _ in 0..<renameRaceLimit {
@@ -70,7 +72,7 @@ package struct Bell: BellStore {
   /// - Returns: False if a process has rung since.
   package func remove(_ sound: BellSound) throws -> Bool {
     guard let place = try directory.open() else { return true }
-    for name in sound {
+    for name in sound.marks {
       guard try removeIfPresent(name, at: place.rawValue) else { return false }
     }
     return true
@@ -79,7 +81,25 @@ package struct Bell: BellStore {
   package static func isName(_ name: FileName) -> Bool { name.hasPrefix(prefix) }
 
   package func sound() throws -> BellSound {
-    try directory.look { Set(try names(in: $0)) } ?? []
+    for _ in 0..<renameRaceLimit {
+      let container = try directory.root.handle()
+      let found = try directory.look { try sound(at: $0, container) }
+      // Otherwise it was replaced during the look, which then may have been at the other one.
+      if directory.root.lastHandle === container { return found ?? BellSound(in: container) }
+    }
+    throw Errno.staleHandle
+  }
+
+  private func sound(
+    at place: borrowing FileDescriptor, _ container: ContainerRoot.Handle
+  ) throws(Errno) -> BellSound {
+    var sound = BellSound(Set(try names(in: place)), in: container)
+    guard let begin = container.namedSince else { return sound }
+    for name in sound.marks {
+      let status = try ifPresent(fileStatus(name, at: place.rawValue))
+      if let status, status.changedMoment < begin { sound.older.insert(name) }
+    }
+    return sound
   }
 
   private func names(in place: borrowing FileDescriptor) throws(Errno) -> [FileName] {
@@ -130,6 +150,24 @@ package protocol BellWatching: Watching {
   func sound(ofNow: Bool) throws -> BellSound
 }
 
-/// The marks of a bell at one moment; equal as long as no process has rung. A bell that was never
-/// rung has none.
-package typealias BellSound = Set<FileName>
+/// The marks of a bell at one moment. Each post leaves a mark that was never there before, and a bell that was
+/// never rung has none.
+package struct BellSound: Sendable {
+  package let marks: Set<FileName>
+  /// The container's directory; nil for a container elsewhere.
+  private let container: ContainerRoot.Handle?
+  /// The marks that were left there before the container's path named this directory.
+  var older: Set<FileName> = []
+
+  package init(_ marks: Set<FileName> = [], in container: ContainerRoot.Handle? = nil) {
+    self.marks = marks
+    self.container = container
+  }
+
+  /// Whether there was a post at this place since another sound. That the marks are gone, perhaps with the
+  /// container, was no post; nor were those in a directory that has taken the container's place.
+  func hasRung(since last: BellSound) -> Bool {
+    let new = container === last.container ? marks : marks.subtracting(older)
+    return !new.isSubset(of: last.marks)
+  }
+}

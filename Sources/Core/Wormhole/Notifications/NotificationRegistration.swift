@@ -22,7 +22,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
 
   private struct Listening {
     let watch: any BellWatching
-    let delivery: ChangeDelivery<BellSound?>
+    let delivery: ChangeDelivery<BellSound>
   }
 
   /// The largest nesting depth of suspensions; further ones do not count (notify_suspend(3)).
@@ -32,6 +32,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
   public let notification: DarwinNotification
   private let bell: any BellStore
   private let condition = Mutex(Condition())
+  private let retry = Retry()
 
   init(_ notification: DarwinNotification, bell: any BellStore) {
     self.notification = notification
@@ -45,7 +46,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
     _ handler: @escaping @Sendable (NotificationRegistration) -> Void
   ) throws {
     // A post that is held back stays undelivered, so the look after the last resume finds it, once.
-    let delivery = ChangeDelivery<BellSound?>(initial: nil, on: queue) { [weak self] last in
+    let delivery = ChangeDelivery<BellSound>(initial: BellSound(), on: queue) { [weak self] last in
       let call: @Sendable () -> Void = { [weak self] in
         guard let self else { return }
         if self.mayCall { return handler(self) }
@@ -54,10 +55,11 @@ public final class NotificationRegistration: Sendable, Cancelling {
       }
       do {
         guard let self, self.mayCall, let sound = try self.heardSound() else { return (last, nil) }
-        return (sound, sound == last ? nil : call)
+        return (sound, sound.hasRung(since: last) ? call : nil)
       } catch {
-        // It is unknown whether there was a post: a false alarm is allowed, silence is not.
-        return (nil, call)
+        // A failed look shows no post. The sound that a later look finds is compared with the same one.
+        self?.lookAgain(after: error)
+        return (last, nil)
       }
     }
     let watch = try reporting("listen", path: bell.path) {
@@ -66,7 +68,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
     }
     condition.withLock { $0.listening = Listening(watch: watch, delivery: delivery) }
     let known = try reporting("listen", path: bell.path) { try watch.sound(ofNow: false) }
-    delivery.open(known: startsWithPast ? [] : known, signalled: startsWithPast)
+    delivery.open(known: startsWithPast ? BellSound() : known, signalled: startsWithPast)
   }
 
   /// Nil after its end.
@@ -75,6 +77,12 @@ public final class NotificationRegistration: Sendable, Cancelling {
       ($0.listening?.watch, exchange(&$0.isResumed, with: false))
     }
     return try watch?.sound(ofNow: isResumed)
+  }
+
+  private func lookAgain(after error: any Error) {
+    // An engine signals when it can be reached again.
+    guard !(error is any EngineError) else { return }
+    retry.soon { [weak self] in self?.condition.withLock(\.listening)?.delivery.signal() }
   }
 
   private var mayCall: Bool {
@@ -90,7 +98,9 @@ public final class NotificationRegistration: Sendable, Cancelling {
     try valid()
     let path = bell.path
     let sound = try reporting("check the notification", path: path) { try bell.sound() }
-    return condition.withLock { exchange(&$0.checked, with: sound) != sound }
+    return condition.withLock { condition in
+      exchange(&condition.checked, with: sound).map(sound.hasRung) ?? true
+    }
   }
 
   /// Holds calls back until as many calls of `resume()` follow. Posts in the meantime become one
@@ -107,7 +117,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
   /// - Throws: `AppGroupError.invalidToken` after `cancel()`.
   public func resume() throws {
     try valid()
-    let delivery = condition.withLock { condition -> ChangeDelivery<BellSound?>? in
+    let delivery = condition.withLock { condition -> ChangeDelivery<BellSound>? in
       guard condition.suspensions > 0 else { return nil }
       condition.suspensions -= 1
       condition.isResumed = condition.suspensions == 0

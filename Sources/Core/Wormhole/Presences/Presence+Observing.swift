@@ -21,6 +21,7 @@ extension Presence {
     _ handler: @escaping @Sendable ([PresenceMember]) -> Void
   ) throws -> ObservationToken {
     let sight = store.sight()
+    let retry = Retry()
     let delivery = ChangeDelivery<[PresenceMember]?>(initial: nil, on: queue) { last in
       do {
         let look = try sight.look(last: last)
@@ -36,7 +37,7 @@ extension Presence {
           }
         )
       } catch {
-        Blocking.retry { sight.retry() }
+        retry.soon { sight.retry() }
         return (last, nil)
       }
     }

@@ -178,9 +178,9 @@ public struct Messages<Message: Codable & Sendable>: AsyncSequence, Sendable {
     /// Returns the next message, or nil if the task was cancelled.
     public mutating func next() async -> Received<Message>? {
       while let snapshot = await snapshots.next() {
-        // A cleared message is not a message. An unreadable message is one, and the listener gets
-        // its error.
-        guard Seen.version(snapshot) != .absent else { continue }
+        // A cleared message is not a message, and a look that failed shows none. An unreadable message is
+        // one, and the listener gets its error.
+        guard !snapshot.isRemoved, !snapshot.isUnknown, !snapshot.isKnown else { continue }
         let isOwn = snapshot.version.map { own.contains($0.stamp) } ?? false
         return Received(snapshot: snapshot, isOwn: isOwn)
       }

@@ -64,16 +64,30 @@ package struct ContainerDirectory: Sendable {
   /// Creates it and those above it, with the container's mode; succeeds if it exists.
   package func make() throws {
     try reporting("make the directory", path: path) {
-      try atOrigin { origin in
-        if root == nil { return try access.makeDirectoryIfMissing(inside, at: origin) }
-        var made = ""
-        for component in inside.split(separator: "/") {
-          made += (made.isEmpty ? "" : "/") + component
-          try access.makeDirectoryIfMissing(made, at: origin)
+      guard let root else {
+        return try access.makeDirectoryIfMissing(inside, at: Directory.current)
+      }
+      try root.changing {
+        do {
+          try makeEach()
+        } catch let error as Errno where error == .noSuchFile {
+          // The container was replaced or removed a moment ago.
+          _ = try root.refreshed(root.lastHandle)
+          try makeEach()
         }
       }
       // Something else may have its name.
       _ = try open()
+    }
+  }
+
+  private func makeEach() throws {
+    try atOrigin { origin in
+      var made = ""
+      for component in inside.split(separator: "/") {
+        made += (made.isEmpty ? "" : "/") + component
+        try access.makeDirectoryIfMissing(made, at: origin)
+      }
     }
   }
 

@@ -87,21 +87,28 @@ package enum ForeignFile {
     _ name: String, in directory: ContainerDirectory, on queue: DispatchQueue,
     _ handler: @escaping @Sendable () -> Void
   ) -> ObservationToken {
-    // Without a version, whatever the reason is: the reader of the file gets that as an error.
-    let look: @Sendable () -> Version? = { try? directory.version(of: name) }
     let delivery = ChangeDelivery<Version?>(initial: nil, on: queue) { last in
-      let now = look()
-      return (now, now == last ? nil : handler)
+      do {
+        let now = try directory.version(of: name)
+        return (now, now == last ? nil : handler)
+      } catch AppGroupError.Code.containerMissing {
+        // It is unknown; the next look compares with the same version.
+        return (last, nil)
+      } catch {
+        // The reader of the file gets the error.
+        return (nil, last == nil ? nil : handler)
+      }
     }
     let watched = FileName(name)
     // Not the creation of a name: its content follows.
     let events = WatchEvents.content.subtracting(.created)
     let watch = ChangeMonitor.shared.watch(
-      path: directory.path, parents: [], events, prepare: {},
+      path: directory.path, parents: [], way: directory.path, events, prepare: {},
       hear: { [weak delivery] news in
         if news.isEverything || news.names[watched] != nil { delivery?.signal() }
       })
-    delivery.open(known: look())
+    // Without a version, whatever the reason is.
+    delivery.open(known: try? directory.version(of: name))
     return ObservationToken(watch: watch, delivery: delivery)
   }
 

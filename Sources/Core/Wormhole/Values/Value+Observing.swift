@@ -9,7 +9,8 @@ extension Value {
   /// After any burst of changes at least the last value is delivered. Each delivered value was
   /// really published, and none comes after a newer one. Publications of this process are
   /// delivered, too. An unreadable value is delivered as a snapshot whose methods throw, and the
-  /// expiry of a value as an absent one.
+  /// expiry of a value as an absent one. While the container is missing the value is unreadable; when it
+  /// is there again, the value is delivered again.
   ///
   /// - Parameters:
   ///   - startsWithCurrent: Whether the current value, even an absent one, is delivered first.
@@ -37,12 +38,12 @@ extension Value {
   ) throws -> ObservationToken {
     let timer = ExpiryTimer()
     let followed = FollowedValue(store)
-    let delivery = ChangeDelivery<Seen>(initial: .nothing, on: queue) { last in
+    let delivery = ChangeDelivery<Seen>(initial: Seen(), on: queue) { last in
       let snapshot = followed.snapshot()
       timer.set(snapshot.expiry)
-      let now = Seen.version(snapshot)
-      let call: @Sendable () -> Void = { if !handler(snapshot) { followed.repeatLater() } }
-      return (now, now == last && !followed.isRepeating() ? nil : call)
+      let (now, news) = last.after(snapshot)
+      guard let news = news ?? (followed.isRepeating() ? snapshot : nil) else { return (now, nil) }
+      return (now, { if !handler(news) { followed.repeatLater() } })
     }
     timer.use { [weak delivery] in delivery?.signal() }
     try followed.begin { delivery.signal() }
@@ -51,7 +52,7 @@ extension Value {
     } else {
       let known = followed.snapshot()
       timer.set(known.expiry)
-      delivery.open(known: Seen.version(known))
+      delivery.open(known: Seen().after(known).seen)
     }
     return ObservationToken(watch: followed, delivery: delivery)
   }
@@ -83,6 +84,7 @@ final class FollowedValue: Watching {
 
   let store: any ValueStore
   private let state = Mutex(State())
+  private let retry = Retry()
 
   init(_ store: any ValueStore) { self.store = store }
 
@@ -114,7 +116,7 @@ final class FollowedValue: Watching {
   }
 
   private func signalLater() {
-    Blocking.retry { [weak self] in self?.state.withLock(\.signal)() }
+    retry.soon { [weak self] in self?.state.withLock(\.signal)() }
   }
 
   /// Lets the next look deliver what was delivered last.
@@ -151,14 +153,33 @@ final class FollowedValue: Watching {
 }
 
 /// The last state that an observer has seen.
-enum Seen: Sendable, Hashable {
-  case nothing
-  case absent
-  case present(Version)
-  /// A failure; the same failure is reported once.
-  case failure(String)
+struct Seen: Sendable {
+  enum State: Hashable {
+    case nothing
+    case absent
+    case present(Version)
+    /// A failure; the same failure is reported once.
+    case failure(String)
+  }
 
-  static func version(_ snapshot: ValueSnapshot) -> Seen {
+  private(set) var state = State.nothing
+  /// The last one that was not a failure.
+  private var known = State.nothing
+
+  /// Returns what has been seen after a snapshot, and the snapshot if it differs from the last one. It is
+  /// marked if only failures were seen since it was seen before.
+  func after(_ snapshot: ValueSnapshot) -> (seen: Seen, news: ValueSnapshot?) {
+    var (seen, news) = (self, snapshot)
+    seen.state = Self.state(of: snapshot)
+    if case .failure = seen.state {
+    } else {
+      news.isKnown = seen.state == known
+      seen.known = seen.state
+    }
+    return (seen, seen.state == state ? nil : news)
+  }
+
+  private static func state(of snapshot: ValueSnapshot) -> State {
     if let version = snapshot.version { return .present(version) }
     do {
       _ = try snapshot.bytes()
@@ -180,7 +201,7 @@ public struct ValueSnapshots: AsyncSequence, Sendable {
   let followed: FollowedValue
   let latch = WakeLatch()
   let timer = ExpiryTimer()
-  private(set) var known = Seen.nothing
+  private(set) var known = Seen()
   /// The monitor that the thread that waits leads; nil if the process's own thread raises the latch.
   let leads: ChangeMonitor?
 
@@ -195,7 +216,7 @@ public struct ValueSnapshots: AsyncSequence, Sendable {
   mutating func skipCurrent() {
     let snapshot = followed.snapshot()
     timer.set(snapshot.expiry)
-    known = .version(snapshot)
+    known = known.after(snapshot).seen
   }
 
   /// The way in which changes are noticed.
@@ -274,7 +295,7 @@ public struct ValueSnapshots: AsyncSequence, Sendable {
     }
 
     private mutating func know(_ snapshot: ValueSnapshot?) -> ValueSnapshot? {
-      if let snapshot { known = .version(snapshot) }
+      if let snapshot { known = known.after(snapshot).seen }
       return snapshot
     }
   }
@@ -299,7 +320,7 @@ public struct ValueSnapshots: AsyncSequence, Sendable {
 
     private func step(_ snapshot: ValueSnapshot) -> WaitingStep<ValueSnapshot?> {
       sequence.timer.set(snapshot.expiry)
-      if .version(snapshot) != known { return .done(snapshot) }
+      if let news = known.after(snapshot).news { return .done(news) }
       if let deadline, ContinuousClock.now >= deadline { return .done(nil) }
       return .wait(for: sequence.latch, until: deadline)
     }

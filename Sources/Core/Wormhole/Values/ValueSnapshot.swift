@@ -20,6 +20,10 @@ public struct ValueSnapshot: Sendable {
   /// The time of publication, if the content stands in for later content that is lost.
   package let standsInFrom: Date?
 
+  /// Whether an observer has had it before the value could not be read for a while: that it can be read
+  /// again is no publication.
+  package internal(set) var isKnown = false
+
   /// - Parameters:
   ///   - bytes: The content, without the record of its publication.
   ///   - record: The record of the publication.
@@ -64,6 +68,15 @@ public struct ValueSnapshot: Sendable {
 
   /// Whether it could not be read for a reason that may pass without an event.
   var mayPass: Bool { if case .failure(let error) = content { error.mayPass } else { false } }
+
+  /// Whether there is no value, as far as a look can show that.
+  var isRemoved: Bool { if case .success(nil) = content { true } else { false } }
+
+  /// Whether it could not be looked at: nothing shows that there is a value.
+  var isUnknown: Bool {
+    guard case .failure(let error) = content else { return false }
+    return [.containerMissing, .tooManyOpenFiles].contains(error.code)
+  }
 
   /// Whether the value was never written, was removed, or has expired.
   public var isAbsent: Bool { version == nil }

@@ -22,7 +22,7 @@ struct EtcdBell: BellStore {
   func sound() throws -> BellSound { Self.sound(try etcd.glance(at: .key(key)).items.first) }
 
   fileprivate static func sound(_ item: KeyValue?) -> BellSound {
-    Set(item.map { [FileName("\($0.modified)")] } ?? [])
+    BellSound(Set(item.map { [FileName("\($0.modified)")] } ?? []))
   }
 
   func listen(_ signal: @escaping @Sendable () -> Void) throws -> any BellWatching {

@@ -109,7 +109,7 @@ struct NameSweep {
     guard let status = try look(at: directory, forgetting: { $0.role == .bell }) else {
       return false
     }
-    return try (sound == [] || isForgotten(status)) && removeLease(of: directory)
+    return try (sound.marks.isEmpty || isForgotten(status)) && removeLease(of: directory)
       && bell.remove(sound)
   }
 

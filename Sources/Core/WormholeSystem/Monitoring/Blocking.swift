@@ -147,3 +147,20 @@ final class BlockingThreads: Sendable {
     return worker.next.withLock { $0.take() }
   }
 }
+
+/// The repetition of looks of one observer that have failed. One is pending at a time: events may cause
+/// further looks meanwhile, which fail, too.
+package final class Retry: Sendable {
+  private let isPending = Atomic(false)
+
+  package init() {}
+
+  /// Runs a closure at the monitor's next poll, unless one is pending.
+  package func soon(_ body: @escaping @Sendable () -> Void) {
+    guard !isPending.exchange(true, ordering: .acquiringAndReleasing) else { return }
+    Blocking.retry { [weak self] in
+      self?.isPending.store(false, ordering: .releasing)
+      body()
+    }
+  }
+}

@@ -22,6 +22,7 @@ extension ChangeMonitor {
   /// Adds an entry and gives it its watch.
   func insert(_ entry: WatchEntry, at place: WatchEntry.Place) -> WatchTable.ID {
     let id = state.withLock { $0.insert(entry) }
+    watchWay(place)
     watchMissing(place.parents)
     end(id, find(id, entry, place: place), mustTell: false)
     return id
@@ -60,6 +61,7 @@ extension ChangeMonitor {
     _ id: WatchTable.ID, _ entry: WatchEntry, place: WatchEntry.Place
   ) -> Finding {
     // Before the look at their contents: if one is replaced later, it causes an event.
+    watchWay(place)
     watchMissing(place.parents)
     if let watched = entry.watched, names(place.path, watched) { return .same }
     state.withLock { $0.lose(id) }
@@ -127,6 +129,27 @@ extension ChangeMonitor {
   private func failed(_ error: Errno) -> Finding {
     let advice = error == .noSpace ? " (fs.inotify.max_user_watches)" : ""
     return .failed(reason: "inotify: \(error)\(advice)")
+  }
+
+  /// Watches each entry of the way to a place, unless that is done. One that cannot be watched is not
+  /// worth constant looks.
+  private func watchWay(_ place: WatchEntry.Place) {
+    guard let path = place.way, state.withLock({ !$0.isWatched(way: path) }) else { return }
+    for _ in 0..<renameRaceLimit {
+      let way = PathWay(to: path)
+      for entry in way.entries {
+        // As above.
+        try? add(entry.file.descriptor, events: entry.events) { $0.enter($1, forWay: path) }
+      }
+      // Replaced before it was watched, so without an event.
+      guard PathWay(to: path).isSame(as: way) else {
+        state.withLock { $0.lose(way: path) }
+        continue
+      }
+      // While an entry is missing, each look for the place walks the way again.
+      if way.isWhole { state.withLock { $0.noteWatched(way: path) } }
+      return
+    }
   }
 
   private func watchMissing(_ parents: [String]) {

@@ -87,6 +87,9 @@ package final class ChangeMonitor: Sendable {
   ///   - path: Absolute; need not exist.
   ///   - parents: Parent directories whose replacement also replaces this one; the container comes
   ///     first.
+  ///   - way: The path of the container, if a change of what it names must be heard of: a link above it that
+  ///     is pointed elsewhere, or a directory above it that is moved. Without it that is found within a
+  ///     minute.
   ///   - lane: Directories with the same lane are looked for one after another, by one thread at a
   ///     time; by default those of the container.
   ///   - events: The events to watch for; those of the directory's own end are added.
@@ -98,11 +101,13 @@ package final class ChangeMonitor: Sendable {
   ///     raise a latch, enqueue work. After a replacement of the directory everything must be
   ///     looked at.
   package func watch(
-    path: String, parents: [String], lane: String? = nil, _ events: WatchEvents = .content,
-    readsNames: Bool = true, prepare: @escaping @Sendable () throws -> Void,
+    path: String, parents: [String], way: String? = nil, lane: String? = nil,
+    _ events: WatchEvents = .content, readsNames: Bool = true,
+    prepare: @escaping @Sendable () throws -> Void,
     hear: @escaping @Sendable (WatchNews) -> Void
   ) -> Watch {
-    let place = WatchEntry.Place(path: path, parents: parents, lane: lane, prepare: prepare)
+    let place = WatchEntry.Place(
+      path: path, parents: parents, way: way, lane: lane, prepare: prepare)
     return started(
       insert(WatchEntry(place, events: events, readsNames: readsNames, hear: hear), at: place))
   }

@@ -5,19 +5,27 @@ struct WatchEntry: Sendable {
     let path: String
     /// Parent directories whose replacement also replaces it; the container comes first.
     let parents: [String]
+    /// The path whose way is watched, too: the container's. Nil if another watch hears of a change there.
+    let way: String?
     /// The lane whose looks follow one another: one for each container, so that a file system that
     /// does not answer delays no other.
     let lane: String
     let prepare: @Sendable () throws -> Void
 
     init(
-      path: String, parents: [String], lane: String? = nil,
+      path: String, parents: [String], way: String? = nil, lane: String? = nil,
       prepare: @escaping @Sendable () throws -> Void
     ) {
       self.path = path
       self.parents = parents
+      self.way = way.flatMap(Self.above)
       self.lane = lane ?? parents.first ?? path
       self.prepare = prepare
+    }
+
+    // The last entry reports its end to the watch for it.
+    private static func above(_ path: String) -> String? {
+      path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[..<$0]) }
     }
   }
 

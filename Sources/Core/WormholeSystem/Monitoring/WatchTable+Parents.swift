@@ -1,4 +1,5 @@
-/// The parents of watched directories: the loss of one of them is the loss of all below it.
+/// The parents of watched directories: the loss of one of them is the loss of all below it. And the ways to
+/// containers: after a change of one of their entries the path may name another container.
 extension WatchTable {
   /// A parent directory, watched for its own end and for removals of its directories.
   struct Parent {
@@ -40,6 +41,42 @@ extension WatchTable {
       else { return nil }
       noteRemoval(in: place.lane, now: now)
       return id
+    }
+  }
+
+  /// A watched way, whose directories and links are watched for their own end.
+  struct Way {
+    var numbers: Set<Int32> = []
+    var isWatched = false
+    var users = 0
+  }
+
+  func isWatched(way path: String) -> Bool { ways[path]?.isWatched ?? true }
+
+  mutating func noteWatched(way path: String) { ways[path]?.isWatched = true }
+
+  mutating func enter(_ number: Int32, forWay path: String) {
+    guard ways[path] != nil else { return endIfUnused(number) }
+    ways[path]?.numbers.insert(number)
+    waysByNumber[number, default: []].insert(path)
+  }
+
+  mutating func lose(way path: String) {
+    guard let way = ways[path] else { return }
+    ways[path]?.numbers = []
+    ways[path]?.isWatched = false
+    for number in way.numbers {
+      waysByNumber[number]?.remove(path)
+      if waysByNumber[number]?.isEmpty == true { waysByNumber[number] = nil }
+      endIfUnused(number)
+    }
+  }
+
+  /// Notes that entries of ways were replaced, removed or moved; returns the entries of the places there.
+  mutating func sought(afterChangeOf paths: Set<String>) -> [ID] {
+    for path in paths { lose(way: path) }
+    return entries.compactMap { id, entry in
+      entry.place?.way.map(paths.contains) == true ? id : nil
     }
   }
 }

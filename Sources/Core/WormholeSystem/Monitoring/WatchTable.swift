@@ -31,6 +31,8 @@ struct WatchTable {
   private var users: [Int32: Set<ID>] = [:]
   var parents: [String: Parent] = [:]
   var parentsByNumber: [Int32: Set<String>] = [:]
+  var ways: [String: Way] = [:]
+  var waysByNumber: [Int32: Set<String>] = [:]
   private var timed: Set<ID> = []
   /// The pending looks; a thread works in each lane.
   private var lanes: [String: [ID]] = [:]
@@ -116,6 +118,7 @@ struct WatchTable {
     entries[nextID]?.look = .underWay
     if let place = entry.place { places[place.path, default: 0] += 1 }
     for parent in entry.place?.parents ?? [] { parents[parent, default: Parent()].users += 1 }
+    if let way = entry.place?.way { ways[way, default: Way()].users += 1 }
     return nextID
   }
 
@@ -135,6 +138,13 @@ struct WatchTable {
       guard parents[path]?.users == 0 else { continue }
       lose(parent: path)
       parents[path] = nil
+    }
+    if let way = entry.place?.way {
+      ways[way]?.users -= 1
+      if ways[way]?.users == 0 {
+        lose(way: way)
+        ways[way] = nil
+      }
     }
     return entry
   }
@@ -158,7 +168,7 @@ struct WatchTable {
   }
 
   func isUsed(_ number: Int32) -> Bool {
-    users[number] != nil || parentsByNumber[number] != nil
+    users[number] != nil || parentsByNumber[number] != nil || waysByNumber[number] != nil
   }
 
   /// Enters the kernel's watch for an entry. If the entry was removed meanwhile, the watch ends.
@@ -343,6 +353,7 @@ struct WatchTable {
     }
     guard events.haveOverflowed else { return }
     for path in Array(parents.keys) { lose(parent: path) }
+    for path in Array(ways.keys) { lose(way: path) }
     // Among the lost events may be the end of a directory whose inode number another one has by now.
     for id in Array(entries.keys) where entries[id]?.place != nil { lose(id) }
     events.sought.formUnion(entries.keys)
@@ -375,6 +386,9 @@ struct WatchTable {
         events.news[id, default: WatchNews()].note(
           raised, of: entry.readsNames ? FileName(event: name) : nil)
       }
+    }
+    if let passing = waysByNumber[number], isEnd || raised.contains(.attributes) {
+      events.sought.formUnion(sought(afterChangeOf: passing))
     }
     guard let parent = parentsByNumber[number] else { return }
     if isEnd {

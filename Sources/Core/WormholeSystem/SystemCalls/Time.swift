@@ -64,6 +64,13 @@ package struct WallTime: Hashable, Comparable, Sendable {
       + (.nanoseconds(later.nanoseconds) - .nanoseconds(earlier.nanoseconds))
   }
 
+  /// The time of day, some time ago: the clock of a file system may be late by a few milliseconds.
+  package static func ago(nanoseconds past: UInt64) -> WallTime {
+    let moment = realTime().nanosecondsSince1970 - Int128(past)
+    let (seconds, rest) = moment.quotientAndRemainder(dividingBy: 1_000_000_000)
+    return WallTime(seconds: Int64(clamping: seconds), nanoseconds: Int64(rest))
+  }
+
   package var earlierByOneNanosecond: WallTime {
     nanoseconds > 0
       ? WallTime(seconds: seconds, nanoseconds: nanoseconds - 1)

@@ -49,6 +49,9 @@ public protocol FilePresenter: AnyObject, Sendable {
 
   /// The URL of the item; nil until it is created.
   ///
+  /// A link on its path is followed, also when it is pointed elsewhere later: the item is then another one,
+  /// whose differences are reported as changes.
+  ///
   /// Read when the presenter is registered, and again after each coordinated access of a
   /// coordinator that was made for it. Any thread may read it.
   var presentedItemURL: URL? { get }
@@ -253,6 +256,11 @@ extension FileCoordinator {
   ///
   /// - Complexity: four system calls.
   public static func publisher(ofItemAt url: URL) -> Publisher? { ItemPublisher.of(url.path) }
+
+  /// Returns the current path of a presenter's item, without links; nil if it has none, or is not registered.
+  package static func itemPath(of presenter: any FilePresenter) -> String? {
+    RegisteredPresenter.registered(presenter)?.path?.text
+  }
 
   /// The registered presenters of this process, in no order.
   public static var filePresenters: [any FilePresenter] {

@@ -51,7 +51,10 @@ final class RegisteredPresenter: Sendable {
     let url = presenter.presentedItemURL
     do {
       let path = try url.map { try ItemPath.canonical($0.path, followingLink: true) }
-      if path != watcher.path { watcher.present(path) }
+      // It follows the links of the same path itself, and reports that.
+      if path != watcher.path, url == nil || url?.path != watcher.named {
+        watcher.present(path, named: url?.path)
+      }
     } catch let error as Errno {
       throw PresenterError(
         description: "cannot find the presented item (\(url?.path ?? "")): \(error); look at the "

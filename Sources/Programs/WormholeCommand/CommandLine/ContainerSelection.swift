@@ -171,8 +171,9 @@ struct ContainerSelection: Sendable {
   private func watchPlace(_ hear: @escaping @Sendable () -> Void) throws -> Watch? {
     let location = try place().location
     guard !Engines.isMeant(by: location) else { return nil }
+    let path = try SharedContainer.absolute(location)
     return ChangeMonitor.shared.watch(
-      path: try SharedContainer.absolute(location), parents: [], readsNames: false, prepare: {},
+      path: path, parents: [], way: path, readsNames: false, prepare: {},
       hear: { _ in hear() })
   }
 

@@ -65,7 +65,10 @@ final class AnsweredEntries: Sendable {
   /// Waits for the answers that are left; after a signal not for long.
   func finish(_ interruption: Interruption) throws {
     let end = ContinuousClock.now + Self.grace
-    if interruption.isRequested { return _ = wait(for: 0, until: end) }
+    guard !interruption.isRequested else {
+      _ = wait(for: 0, until: end)
+      return
+    }
     _ = try interruption.wait { self.wait(for: 0, until: nil) }
   }
 

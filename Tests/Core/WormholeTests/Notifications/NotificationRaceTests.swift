@@ -43,7 +43,7 @@ private final class SlowBell: BellStore, BellWatching {
       isLookedAt.signal()
       #expect(goesOn.wait(timeout: .now() + 30) == .success)
     }
-    return [FileName("\(rings)")]
+    return BellSound([FileName("\(rings)")])
   }
 
   func sound(ofNow: Bool) -> BellSound { sound() }

@@ -95,6 +95,42 @@ struct RemovalTests {
     #expect(outcome.output == "2\nthe next use of the group makes it\n", "\(outcome)")
   }
 
+  @Test("A process that waits for a notification does not end when its container is removed")
+  func notification() throws {
+    let outcome = try Session().shell(
+      """
+      unset WORMHOLE_CONTAINER; export WORMHOLE_GROUP=group.test XDG_DATA_HOME="$T/data"
+      wormhole notify post n; wormhole send m 0
+      start notify wait n --count 2 >"$T/posts"
+      wormhole listen m >"$T/heard" 2>"$T/said" & listener=$!
+      says "$T/said" listening
+      rm -r "$T/data/app-groups/group.test"; says "$T/said" 'no such directory'
+      mkdir -p -m 700 "$T/data/app-groups/group.test"; wormhole send m 1; hears 1
+      cat "$T/posts"; echo posts; wormhole notify post n; says "$T/posts" n
+      kill $listener; kill $pid; finish; wc -l <"$T/posts"
+      """, within: .seconds(60))
+    #expect(outcome.output == "posts\n1\n", "\(outcome)")
+  }
+
+  @Test("Observers go over when a link above their container is pointed elsewhere")
+  func link() throws {
+    let outcome = try Session().shell(
+      """
+      mkdir 1 2; mkdir -m 700 1/c 2/c; ln -s 1 current; export WORMHOLE_CONTAINER="$T/current/c"
+      in2() { WORMHOLE_CONTAINER="$T/2/c" wormhole "$@"; }
+      for i in 1 2; do WORMHOLE_CONTAINER="$T/$i/c" wormhole log append l "$i" >"$T/id"; done
+      wormhole notify post n; in2 notify post n
+      wormhole log follow l >"$T/heard" 2>"$T/followed" & follower=$!
+      start notify wait n --count 1 >"$T/posts"; says "$T/followed" listening
+      wormhole listen m --count 1 >"$T/message" 2>"$T/said" & listener=$!
+      says "$T/said" listening
+      ln -s 2 new; mv -T new current
+      in2 log append l 3 >"$T/id"; in2 send m 4; wait $listener; hears 3; cat "$T/message" "$T/posts"
+      in2 notify post n; finish; cat "$T/posts"; kill $follower
+      """, within: .seconds(60))
+    #expect(outcome.output == "4\nn\n", "\(outcome)")
+  }
+
   @Test("A process that follows a log goes on when the container is removed and made again")
   func followedLog() throws {
     let outcome = try Session().shell(

@@ -132,6 +132,22 @@ struct WatchCommandTests {
     #expect(outcome.output == "l/ CREATE a\n", "\(outcome)")
   }
 
+  @Test("A link that is pointed elsewhere is followed")
+  func linkPointedElsewhere() throws {
+    let outcome = try Session().shell(
+      """
+      mkdir 1 2; echo a >1/a; echo b >2/b; ln -s 1 current; echo 1 >one; ln -s one file
+      wormhole watch file >"$T/said" 2>"$T/ready" & file=$!
+      says "$T/ready" listening
+      start watch current >"$T/heard"
+      ln -s 2 new; mv -T new current; hears 'removed a' 'appeared b'
+      echo c >2/c; hears 'appeared c'
+      rm file; says "$T/said" removed; ln -s 2/b file; says "$T/said" changed
+      kill $pid $file; finish; head -2 "$T/said"
+      """)
+    #expect(outcome.output == "removed\nchanged\n", "\(outcome)")
+  }
+
   @Test("The reader of its output may stop reading")
   func closedOutput() throws {
     let outcome = try Session().shell(

@@ -196,9 +196,16 @@ final class DirectoryEntry: Waiting {
 
   deinit { looks.cancel() }
 
-  func step() throws -> WaitingStep<any PresenceHold> {
+  private func begin() throws {
     // A look at all registrations, of which a queue may have hundreds.
-    if !hasBegun, record.isExclusive { try presence.sweep() }
+    let sweep = { [presence, record] in if record.isExclusive { try presence.sweep() } }
+    // Consumers join again by themselves; only a change makes a group again.
+    if presence.directory.kind.primitive == .consumer { return try sweep() }
+    try presence.root.changing(sweep)
+  }
+
+  func step() throws -> WaitingStep<any PresenceHold> {
+    if !hasBegun { try begin() }
     hasBegun = true
     do {
       return try attempt()

@@ -81,8 +81,10 @@ package struct PresenceDirectory: PresenceStore {
   }
 
   package func enter(_ record: PresenceRecord, tidies: Bool) throws -> any PresenceHold {
-    if tidies { try sweep() }
-    return DirectoryRegistration(self, record, try post(record))
+    try root.changing {
+      if tidies { try sweep() }
+      return DirectoryRegistration(self, record, try post(record))
+    }
   }
 
   package func exclusiveEntry(

@@ -148,7 +148,7 @@ extension ContainerPart {
   ) throws -> (bytes: [UInt8]?, version: Version?) {
     switch role {
     case .bell:
-      let bell = try Bell(root: container.root, name: name).sound().map(\.text).min()
+      let bell = try Bell(root: container.root, name: name).sound().marks.map(\.text).min()
       return (bell.map { Array($0.utf8) }, nil)
     // Present registrations end with their processes.
     case .last:

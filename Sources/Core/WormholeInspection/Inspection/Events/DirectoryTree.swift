@@ -40,7 +40,7 @@ final class DirectoryTree: Sendable {
     // One lane, because each has a thread when all places are compared.
     let watch = ChangeMonitor.shared.watch(
       path: path == Self.top ? root.path : root.path + "/" + path, parents: [],
-      lane: root.path + "/" + Self.top,
+      way: path == Self.top ? root.path : nil, lane: root.path + "/" + Self.top,
       prepare: {}, hear: { [weak self] in self?.hear($0, of: path) })
     state.withLock { if !$0.isCancelled { $0.watches[path] = watch } }
     return true

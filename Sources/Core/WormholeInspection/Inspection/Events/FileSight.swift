@@ -125,7 +125,11 @@ struct DirectoryLooks {
   // Here and below in the order of the names: a message of a log that comes after a later one would be
   // taken for a known one.
   private mutating func look(at news: WatchNews, in path: String) {
-    guard !news.isEverything else { return lookAtAll(in: path) }
+    guard !news.isEverything else {
+      // The path may name another directory now.
+      if path == DirectoryTree.top { findContainer() }
+      return lookAtAll(in: path)
+    }
     let names = news.names.map { (name: $0.key.text, events: $0.value) }
     for (name, events) in names.sorted(by: { $0.name < $1.name }) {
       look(at: name, in: path, events)

@@ -63,7 +63,7 @@ final class DirectoryMailbox: Mailbox {
     let root = place.root
     let watch = ChangeMonitor.shared.watch(
       path: place.path, parents: [root.path, root.path + "/" + ContainerFormat.mailboxes],
-      [.movedTo], prepare: { [weak self] in try self?.prepare() },
+      way: root.path, [.movedTo], prepare: { [weak self] in try self?.prepare() },
       hear: { [weak self] in self?.hear($0) })
     state.withLock { state in
       state.watch = watch

@@ -5,7 +5,8 @@ import WormholeToolkit
 /// The known state of a presented item, and how a new look changes it.
 ///
 /// The item is the entry that its path names; when the path names nothing, the descriptor of the
-/// last file there shows that file's place (proc_pid_fd(5)). Editors and publishers leave the path
+/// last file there shows that file's place (proc_pid_fd(5)). If a link on the way is pointed elsewhere, the
+/// item is what the path that the user named leads to now, as for `tail -F`. Editors and publishers leave the path
 /// empty for a moment, so only a second look concludes that an item was moved away.
 struct ItemLook {
   /// A result, and after how many milliseconds to look again, if needed.
@@ -19,7 +20,14 @@ struct ItemLook {
   /// The maximum time between the two events of a move.
   static let moveGap = 5
 
+  /// Where the item is, without links.
   private(set) var path: ItemPath?
+  /// The path that the user named; nil after a move, unless it has links.
+  private(set) var named: String?
+  /// Whether the item was moved away from there.
+  private var hasMoved = false
+  /// Where the tree was found.
+  private var place: ItemPath?
   /// Nil if there is no entry.
   private var tree: ItemTree?
   /// Watches on the directories above an item: if one is moved or removed the item is elsewhere or
@@ -33,8 +41,14 @@ struct ItemLook {
   }
 
   /// Presents another item; its current state counts as known.
-  mutating func present(_ path: ItemPath?) {
+  ///
+  /// - Parameters:
+  ///   - path: Its place.
+  ///   - named: The absolute path that leads there.
+  mutating func present(_ path: ItemPath?, named: String?) {
     self.path = path
+    self.named = named
+    hasMoved = false
     tree = nil
     isMissing = false
     if let path { _ = find(path) } else { anchors = [] }
@@ -43,8 +57,28 @@ struct ItemLook {
   /// The item was moved, as its mover reports.
   mutating func follow(to path: ItemPath) {
     self.path = path
+    place = path
     isMissing = false
+    hasMoved = true
+    if way == nil { named = nil }
     watchWay(to: path)
+  }
+
+  /// The way by the path that the user named; nil without links, where it is the way to the item.
+  private var way: PathWay? {
+    guard let named, named.hasPrefix("/") else { return nil }
+    let way = PathWay(to: named)
+    return way.entries.contains(where: \.isLink) ? way : nil
+  }
+
+  /// The place to which the path that the user named leads now, if that is another one. An item that was
+  /// moved is followed until the path leads to an item again.
+  private func elsewhere(than path: ItemPath) -> ItemPath? {
+    // Where a directory on the way may not be looked at any more, the item is watched as before.
+    guard let named, let now = try? ItemPath.canonical(named, followingLink: true), now != path,
+      !hasMoved || statusIfVisible(now.text) != nil
+    else { return nil }
+    return now
   }
 
   var isPresent: Bool { tree != nil }
@@ -68,12 +102,18 @@ struct ItemLook {
   mutating func look(
     _ news: [ItemTree.NodeID: WatchNews], isLater: Bool = false, isLast: Bool = false
   ) -> Result {
-    guard let path else { return Result() }
+    guard var path else { return Result() }
+    if news[ItemTree.wayID] != nil || isMissing, let now = elsewhere(than: path) {
+      path = now
+      self.path = now
+      hasMoved = false
+    }
     var result = Result()
     let status = statusIfVisible(path.text)
     let own = news[ItemTree.rootID]?.own ?? []
     if let status, let tree, tree.known.status.isSameFile(as: status) {
       isMissing = false
+      place = path
       if news[ItemTree.wayID] != nil { watchWay(to: path) }
       if isChanged(to: status, after: own) { result.notices.append(.changed) }
     } else if status == nil, tree != nil {
@@ -101,15 +141,14 @@ struct ItemLook {
   /// The path names nothing: the item is elsewhere, or gone.
   private mutating func lose(_ path: ItemPath, after events: WatchEvents) -> [PresenterNotice] {
     isMissing = false
-    guard let place = placeOfFile(), let status = statusIfVisible(place.text) else {
+    guard let new = placeOfFile(), new != place, let status = statusIfVisible(new.text) else {
       tree = nil
       // It is back already, or was back in between: reported by the same notice.
       _ = find(path)
       return [.changed]
     }
-    self.path = place
-    watchWay(to: place)
-    return [.moved(place)] + (isChanged(to: status, after: events) ? [.changed] : [])
+    follow(to: new)
+    return [.moved(new)] + (isChanged(to: status, after: events) ? [.changed] : [])
   }
 
   /// The current place of the last file at the path; nil when it has no name, or none that others
@@ -147,6 +186,7 @@ struct ItemLook {
     // reports it.
     for _ in 0..<10 {
       tree = openTree(path, old)
+      place = path
       let isWatched = watchWay(to: path)
       let now = statusIfVisible(path.text)
       switch (tree?.known.status, now) {
@@ -222,7 +262,16 @@ struct ItemLook {
       isLowest = isAwaited
       isAwaited = false
     }
+    let way = way
+    for entry in way?.entries ?? [] where entry.isLink || entry.status.kind == .directory {
+      new.append(
+        ChangeMonitor.shared.watchOpen(entry.file.descriptor, entry.events) {
+          hear(ItemTree.wayID, $0)
+        })
+    }
     anchors = new
+    // Pointed elsewhere before it was watched, so without an event.
+    if way != nil, elsewhere(than: path) != nil { hear(ItemTree.wayID, .everything) }
     return isComplete
   }
 

@@ -17,6 +17,7 @@ final class ItemWatcher: Sendable {
     var published: [ItemPath: FileStatus?] = [:]
     var isCancelled = false
     var path: ItemPath?
+    var named: String?
   }
 
   private let moved = Mutex<@Sendable () -> Void>({})
@@ -39,15 +40,21 @@ final class ItemWatcher: Sendable {
   /// The current path of the item; nil while there is none.
   var path: ItemPath? { pending.withLock { $0.path } }
 
+  /// The path that the user named, as long as it counts.
+  var named: String? { pending.withLock { $0.named } }
+
   /// Calls a closure when the item has moved, on any thread, with no lock held.
   func whenMoved(_ body: @escaping @Sendable () -> Void) { moved.withLock { $0 = body } }
 
   /// Watches another item; its current state counts as known.
   ///
+  /// - Parameters:
+  ///   - path: its place.
+  ///   - named: the path that leads there, perhaps through links.
   /// - Complexity: for a directory, one look at each entry and one watch for each directory in it.
-  func present(_ path: ItemPath?) {
+  func present(_ path: ItemPath?, named: String? = nil) {
     state.withLock { state in
-      state?.present(path)
+      state?.present(path, named: named)
       remember(state)
     }
   }
@@ -108,7 +115,10 @@ final class ItemWatcher: Sendable {
   }
 
   private func remember(_ state: ItemLook?) {
-    pending.withLock { $0.path = state?.path }
+    pending.withLock { pending in
+      pending.path = state?.path
+      pending.named = state?.named
+    }
   }
 
   // MARK: The presenter's own accesses, and reported moves

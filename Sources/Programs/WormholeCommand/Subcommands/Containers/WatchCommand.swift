@@ -20,6 +20,9 @@ extension CommandDescription {
 
       For a directory the entries are those at any depth, and the path is that of the entry's directory.
 
+      FILE is followed by its name: if a link on its path is pointed elsewhere, 'MODIFY' is printed, or the \
+      differences of two directories, and from then on the events of the new item.
+
       Changes by any program are noticed; several may be printed as one. A change under \
       '\(ProgramName.called) lock' is printed once, when the lock has ended. Names that are not UTF-8 \
       are left out. Coordinators find the command in its user's data, so it needs HOME or XDG_DATA_HOME. It prints \
@@ -69,12 +72,15 @@ final class PrintingPresenter: FilePresenter {
   }
 
   private let state: Mutex<State>
+  /// The paths of the item without links, the last one first: what it contains is reported by them.
+  private let paths: Mutex<[String]>
   private let backlog: Backlog<PresenterEvent>
 
   /// - Throws: `Errno` when the directories above the item may not be searched.
   init(_ file: String, _ backlog: Backlog<PresenterEvent>) throws(Errno) {
-    let place = try Self.resolved(file)
-    state = Mutex(State(place: place, path: file, seen: Self.look(place)))
+    let url = URL(filePath: file)
+    state = Mutex(State(place: url, path: file, seen: Self.look(url)))
+    paths = Mutex([try Self.resolved(url).path])
     self.backlog = backlog
   }
 
@@ -97,10 +103,9 @@ final class PrintingPresenter: FilePresenter {
     backlog.add(.init(word: word, path: state.withLock { $0.path }, subitem: subitem, to: to))
   }
 
-  /// The item by the path that the kernel gives it, so that paths within it can be made relative. A
-  /// link is followed, and an item that does not exist yet keeps the path of the command line.
-  private static func resolved(_ file: String) throws(Errno) -> URL {
-    let url = URL(filePath: file)
+  /// The item by the path that the kernel gives it. A link is followed, and an item that does not exist yet
+  /// keeps the path of the command line.
+  private static func resolved(_ url: URL) throws(Errno) -> URL {
     if let directory = try place(ofDirectory: url) { return directory }
     let parent = try place(ofDirectory: url.deletingLastPathComponent())
     return parent?.appending(component: url.lastPathComponent) ?? url
@@ -115,10 +120,19 @@ final class PrintingPresenter: FilePresenter {
     return URL(filePath: try linkTarget("/proc/self/fd/\(open.rawValue)"))
   }
 
+  /// The last paths of the item, the current one first; an event may be older than the current one.
+  private func lastPaths() -> [String] {
+    let now = FileCoordinator.itemPath(of: self)
+    return paths.withLock { paths in
+      if let now, now != paths.first { paths = [now] + paths.prefix(8) }
+      return paths
+    }
+  }
+
   /// A path within the item; absolute if it is not.
   private func relative(_ url: URL) -> String {
-    let prefix = state.withLock { $0.place.path } + "/"
-    return url.path.hasPrefix(prefix) ? String(url.path.dropFirst(prefix.count)) : url.path
+    let prefix = lastPaths().map { $0 + "/" }.first { url.path.hasPrefix($0) }
+    return String(url.path.dropFirst(prefix?.count ?? 0))
   }
 
   // MARK: Events

@@ -16,7 +16,8 @@ extension CommandDescription {
 
       The command prints 'listening' on standard error; from then on it misses nothing. After a burst of \
       messages the last one is always printed, the earlier ones perhaps. The removal of a message prints \
-      nothing. If the group has no container yet, the command waits for its first use and makes nothing.
+      nothing. If the group has no container yet, the command waits for its first use and makes nothing. If the \
+      container is removed and made again, or a link above it is pointed elsewhere, listening goes on there.
 
       \(eachCommand) Its environment has WORMHOLE_IDENTIFIER, the name of the message, WORMHOLE_TIME, when it was sent, and \
       WORMHOLE_SENDER, the peer that sent it or else the program; the last two are empty for a file that \
@@ -104,7 +105,9 @@ private final class MessageListener {
       for name in names {
         let observation = try container.value(name).observe(
           startsWithCurrent: startsWithCurrent, on: queue
-        ) { [arrivals] in arrivals.add(Arrival(identifier: name, snapshot: $0)) }
+        ) { [arrivals] in
+          if !$0.isKnown { arrivals.add(Arrival(identifier: name, snapshot: $0)) }
+        }
         detections.append((observation.detection, name))
         observations.append(observation)
       }

@@ -24,7 +24,7 @@ extension CommandDescription {
     discussion: """
       The command prints 'listening' on standard error; from then on it misses nothing. Several \
       posts of one name may be printed as one. With --json a line is {"date": ..., "name": ...}, with the \
-      time at which the post was seen.
+      time at which the post was seen. While there is no container there is no post.
 
       \(eachCommand) Its environment has WORMHOLE_IDENTIFIER, the name, and WORMHOLE_TIME.
       """,
