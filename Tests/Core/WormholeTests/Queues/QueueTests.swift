@@ -270,7 +270,7 @@ struct QueueTests {
     #expect(aside.count == 1 && aside[0].name.hasPrefix(ids[1].batch.text.prefix(20).description))
   }
 
-  @Test("sends at the present time again after a clock that was ahead, once nothing from then is left")
+  @Test("sends at the present time after a clock that was ahead, once nothing from then is left")
   func clockSetRight() throws {
     let time = Mutex<UInt64>(7_200_000_000_000)
     let clock: @Sendable () -> UInt64 = { time.withLock { $0 } }

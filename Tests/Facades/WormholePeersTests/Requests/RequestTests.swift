@@ -250,12 +250,13 @@ import WormholeToolkit
     #expect(Set(try scene.session.peers().map(\.name)) == Set(names))
     // A caller that has listed the names passes them; none is looked for then.
     let own = scene.container.own
-    let listed = try PeerSession.peers(
-      in: scene.container, presences: own.presenceNames(), queues: own.queueNames())
-    #expect(Set(listed.map(\.name)) == Set(names))
     var faults = NameFaults()
+    let listed = try PeerSession.peers(
+      in: scene.container, &faults, presences: own.presenceNames(), queues: own.queueNames())
+    #expect(Set(listed.map(\.name)) == Set(names))
     #expect(
       try PeerSession.peers(in: scene.container, &faults, presences: [], queues: []).isEmpty)
+    #expect(faults.all.isEmpty)
     withExtendedLifetime(sessions) {}
   }
 }

@@ -168,6 +168,7 @@ import WormholeTestSupport
       for name in a b c; do wormhole send $name 1; done; echo junk >"$C/values/b/value.plist"
       ln -s /etc "$C/values/link"; wormhole queue put q 1 >"$T/id"
       wormhole read c b a 2>said; echo $?; wormhole read '*' 2>said; echo $?; wormhole ls 2>said; echo $?
+      grep -c 'values/link' said
       """)
     #expect(
       outcome.output == """
@@ -180,9 +181,9 @@ import WormholeTestSupport
         message       a
         message       b
         message       c
-        message       link
         queue         q
         65
+        1
 
         """, "\(outcome)")
   }

@@ -272,8 +272,8 @@ struct DirectoryLooks {
     if let known = names[directory] { return known.identifier }
     // Late news of a missing entry: if remembered, it would never be forgotten.
     guard self.directory != nil, status(directory) != nil else { return nil }
-    // An entry that cannot be read now is reported by the next look at it.
     var unreported = NameFaults()
+    // An entry that cannot be read now is reported by the next look at it.
     let found = try? SharedContainer.identifier(of: name, kind, in: container.root, &unreported)
     // A long name that is being created has none yet.
     if let found { names[directory] = KnownName(identifier: found) }
