@@ -161,9 +161,9 @@ public struct Log: Sendable {
 
   /// Removes the log with its messages, its bounds, and the positions of subscribers that do not read now.
   ///
-  /// What a process appends at this moment, or later, begins another log of the name: whoever reads goes
-  /// on with the first message of that one. If this process is killed, the log is there as before, or
-  /// without messages and bounds; a sweep then removes its name.
+  /// What a process appends at this moment, or later, begins another log of the name. A reader goes on
+  /// with that one from its first message; if it was behind, it may get a few of them twice. If this
+  /// process is killed, the log is as before, or without messages and bounds; a sweep then removes it.
   ///
   /// - Parameter deadline: how long to wait for other processes that append; by default 10 seconds from now.
   /// - Returns: whether there was a log.

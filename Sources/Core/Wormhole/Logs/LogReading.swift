@@ -63,7 +63,6 @@ struct LogReading: Sendable {
   mutating func look(_ log: Log, _ highest: Int) throws -> LogMessage? {
     self.highest = max(self.highest, highest)
     guard let place = try log.store.open() else { return nil }
-    if highest == LogState.largest { _ = try beginAgain(log.memory.state(of: log.value)) }
     while position.next < LogState.largest {
       switch try place.read(position.next) {
       case .bytes(var bytes, let date):
@@ -94,17 +93,6 @@ struct LogReading: Sendable {
       isRedelivery: position.isDelivered, missed: missed, unreadable: unreadable)
   }
 
-  /// Goes to the first message of a log that was removed and has begun again.
-  private mutating func beginAgain(_ state: LogState?) -> Bool {
-    guard let state, position.log != state.id else { return false }
-    let isOther = !position.log.isEmpty
-    position.log = state.id
-    guard isOther else { return false }
-    move(to: state.first)
-    highest = LogState.largest
-    return true
-  }
-
   /// Skips messages that are gone.
   ///
   /// - Returns: false if the next one has not been appended yet.
@@ -112,7 +100,14 @@ struct LogReading: Sendable {
     var furthest = LogState.largest
     if let state = try log.memory.state(of: log.value) {
       furthest = state.furthest
-      if beginAgain(state) { return true }
+      if position.log.isEmpty { position.log = state.id }
+      guard position.log == state.id else {
+        // The log was removed, and began again.
+        position.log = state.id
+        move(to: state.first)
+        highest = LogState.largest
+        return true
+      }
       if position.next < state.first { return jump(to: state.first) }
     }
     guard highest > position.next else { return false }

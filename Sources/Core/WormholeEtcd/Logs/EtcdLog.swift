@@ -164,10 +164,7 @@ final class EtcdLog: LogStore {
   func watch(_ signal: @escaping @Sendable (Int) -> Void) throws -> any Cancelling {
     let key = headKey
     let report = { @Sendable (mirror: EtcdMirror) in
-      let head = mirror.item(key)
-      // Without one, the log was perhaps removed.
-      let number = EtcdLogPlace.number(ofHead: head, upTo: LogState.largest)
-      signal(number ?? (head == nil ? LogState.largest : 0))
+      signal(EtcdLogPlace.number(ofHead: mirror.item(key), upTo: LogState.largest) ?? 0)
     }
     let mirror = try EtcdMirror(etcd, range: .key(key), report)
     report(mirror)

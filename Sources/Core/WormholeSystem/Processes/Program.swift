@@ -123,9 +123,9 @@ package enum Program {
   /// Returns whether a descriptor is a terminal. The corresponding C function is `isatty`.
   package static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
 
-  /// Whether the terminal belongs to the job of this process, and not to a shell that has stopped it.
+  /// Whether no other job has the terminal, such as the shell that has stopped this one.
   package static func isInForeground(of terminal: Int32) -> Bool {
-    tcgetpgrp(terminal) == getpgrp()
+    [-1, getpgrp()].contains(tcgetpgrp(terminal))
   }
 
   /// Returns the size of a terminal; nil for what it does not know, or if the descriptor is none.

@@ -26,11 +26,10 @@ final class Screen {
         of: [.windowChanged, .interrupt, .terminate, .hangUp, .continue])
       listen(signals.descriptor) { Screen.shared.takeSignals() }
       self.signals = consume signals
-      try enter()
     } catch {
-      leave()
       Main.fail("the terminal cannot be used: \(error)", 74)
     }
+    enter()
     listen(0) { Screen.shared.takeKeys() }
     Cinema.hasScreen.store(true, ordering: .releasing)
     TicketOffice.shared.didChange = { Screen.shared.draw() }
@@ -47,9 +46,15 @@ final class Screen {
 
   // MARK: The terminal
 
-  private func enter() throws {
+  private func enter() {
     guard Program.isInForeground(of: 0) else { return }
-    mode = try TerminalMode(keysAtOnceOn: 0)
+    do {
+      // Released first: an old mode that this process had in the background.
+      mode = nil
+      mode = try TerminalMode(keysAtOnceOn: 0)
+    } catch {
+      Main.fail("the terminal cannot be used: \(error)", 74)
+    }
     // The alternate screen, without a cursor.
     write("\u{1B}[?1049h\u{1B}[?25l")
     isShown = true
@@ -69,17 +74,10 @@ final class Screen {
     try Program.send(.terminalStop, to: 0)
     // Without a shell that could continue it, the kernel drops the signal.
     DispatchQueue.main.asyncAfter(deadline: .now() + .milliseconds(200)) {
-      if !Screen.shared.isShown { Screen.shared.takeBack() }
+      guard !Screen.shared.isShown else { return }
+      Screen.shared.enter()
+      Screen.shared.draw()
     }
-  }
-
-  private func takeBack() {
-    do {
-      try enter()
-    } catch {
-      end(74)
-    }
-    draw()
   }
 
   private func end(_ status: Int32) -> Never {
@@ -105,7 +103,7 @@ final class Screen {
         // The shell has changed the terminal's mode meanwhile, or still has the terminal.
         leave()
         isShown = false
-        return takeBack()
+        enter()
       }
     } catch {
       end(74)

@@ -87,8 +87,9 @@ final class PrintingPresenter: FilePresenter {
   var presentedItemURL: URL? { state.withLock { $0.place } }
 
   /// The item's identity and attributes, and the times of a file: a directory's entries are reported
-  /// themselves. Nil for an item that is missing, or cannot be looked at.
+  /// themselves.
   private static func look(_ place: URL) -> [Int64]? {
+    // An error is as if it was missing: there is nothing of which a change could be reported.
     guard let status = try? fileStatus(place.path, followingLinks: true) else { return nil }
     let permissions = [status.permissions, status.owner, status.group].map(Int64.init)
     let identity = [status.device, status.inode].map { Int64(bitPattern: $0) } + permissions
