@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Testing
 import WormholeSystem
 import WormholeTestSupport
@@ -20,7 +21,7 @@ struct PresentersLinkTests {
   /// Points a link elsewhere in one step.
   private func point(_ link: String, to target: String) throws {
     let place = scene.path(link)
-    try link(target, at: place + ".new")
+    try self.link(target, at: place + ".new")
     try rename(place + ".new", at: Directory.current, to: place, at: Directory.current)
   }
 
