@@ -31,7 +31,7 @@ struct RemovedGroupTests {
 
   @Test(
     "deliver what a session sends afterwards",
-    arguments: [("info 1", "info n=1"), ("context n=1", "context n=1")])
+    arguments: [("info 1 1", "info n=1"), ("context n=1", "context n=1")])
   func session(_ command: String, _ event: String) throws {
     let phone = try participant()
     #expect(try phone.ask("session-start phone watch full 20") == "activated")

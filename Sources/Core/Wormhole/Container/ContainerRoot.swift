@@ -180,7 +180,7 @@ package final class ContainerRoot: Sendable {
   package func changing<Result: ~Copyable>(_ body: () throws -> Result) throws -> Result {
     do {
       return try body()
-    } catch let error as AppGroupError where group != nil && error.code == .containerMissing {
+    } catch  where group != nil && !mayExist(path) {
       ContainerLocation.awaitQuiet(above: path)
       try ContainerLocation.create(path)
       try establish()

@@ -67,15 +67,7 @@ package struct ContainerDirectory: Sendable {
       guard let root else {
         return try access.makeDirectoryIfMissing(inside, at: Directory.current)
       }
-      try root.changing {
-        do {
-          try makeEach()
-        } catch let error as Errno where error == .noSuchFile {
-          // The container was replaced or removed a moment ago.
-          _ = try root.refreshed(root.lastHandle)
-          try makeEach()
-        }
-      }
+      try root.changing { try makeEach() }
       // Something else may have its name.
       _ = try open()
     }

@@ -22,6 +22,8 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
     /// so that none overtakes.
     var hasUndelegated = false
     var isRestarting = false
+    /// Whether the reason was reported since it last received.
+    var isReported = false
     var hasEnded = false
   }
 
@@ -97,6 +99,7 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
           $0.hasForeign = false
           $0.hasUndelegated = false
           $0.isRestarting = false
+          $0.isReported = false
           return $0.hasEnded
         }
         if hasEnded { receiver.close() } else { start(receiver) }
@@ -125,13 +128,14 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
     return try isPending || !receiver.isIdle(countsTaken: !hasForeign)
   }
 
-  /// A session that was replaced learns of it; after any other error it receives again.
+  /// A session that was replaced learns of it; after any other error it receives again, perhaps in the next
+  /// container: without a process that has replaced it, the queue was removed.
   private func recover(from error: PeerError) {
-    guard [.replaced, .notActive].contains(error.code) else {
-      Diagnostics.report(error)
-      return restart(after: .seconds(1))
-    }
-    lose(error)
+    let isLost = error.code == .replaced && error.holder != nil || error.code == .notActive
+    guard !isLost else { return lose(error) }
+    let wasReported = state.withLock { exchange(&$0.isReported, with: true) }
+    if !wasReported { Diagnostics.report(error) }
+    restart(after: .seconds(1))
   }
 
   private func lose(_ error: any Error) {

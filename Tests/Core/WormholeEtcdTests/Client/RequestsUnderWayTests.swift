@@ -43,9 +43,10 @@ struct RequestsUnderWayTests {
 
   @Test("are made by the caller if the process gets no thread for them")
   func withoutThreads() throws {
-    let queue = DispatchQueue(label: "never")
-    queue.suspend()
-    defer { queue.resume() }
+    let queue = Blocking.queue()
+    let isOver = DispatchSemaphore(value: 0)
+    queue.async { isOver.wait() }
+    defer { isOver.signal() }
     var requests = RequestsUnderWay<Int>(on: { queue })
     for number in 1...3 { requests.add { number } }
     for number in 1...3 { #expect(try requests.next() == number) }

@@ -19,9 +19,9 @@ struct PresentersLinkTests {
   }
 
   /// Points a link elsewhere in one step.
-  private func point(_ link: String, to target: String) throws {
-    let place = scene.path(link)
-    try self.link(target, at: place + ".new")
+  private func point(_ name: String, to target: String) throws {
+    let place = scene.path(name)
+    try link(target, at: place + ".new")
     try rename(place + ".new", at: Directory.current, to: place, at: Directory.current)
   }
 
