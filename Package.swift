@@ -147,6 +147,15 @@ let testTools: [Target] = [
       "WormholeDefaultsClients", "WormholeMessageClients", "WormholeNotifyClients",
     ],
     path: "Tests/Support/WormholeParticipant", swiftSettings: settings),
+  // Runs processes step by step, in every order; see Tests/Schedules/explore.
+  .target(name: "WormholeSeam", path: "Tests/Schedules/Seam"),
+  .executableTarget(
+    name: "WormholeSchedules",
+    dependencies: [
+      "WormholeSeam", "WormholeFiles", "WormholeInspection", "WormholeWorkshop", "WormholeToolkit",
+      "Wormhole", "WormholePropertyLists", "WormholeSystem",
+    ],
+    path: "Tests/Schedules/Explorer", swiftSettings: settings),
   clients(
     "WormholeFoundationClients", of: "NSFileCoordination", "Facades/NSFileCoordinationTests/Clients"
   ),
@@ -298,6 +307,7 @@ let package = Package(
     .executable(name: "benchmarks", targets: ["WormholeBenchmarks"]),
     .executable(name: "torture", targets: ["WormholeTorture"]),
     .executable(name: "participant", targets: ["WormholeParticipant"]),
+    .executable(name: "schedules", targets: ["WormholeSchedules"]),
   ],
   targets: rooms + testTools + tests
 )

@@ -52,6 +52,11 @@ enum Layers {
       "WormholeFiles", "GroupDefaults", "WormholePeers", "WormholeEtcd", "WormholeInspection",
       "WormholeWorkshop", "Foundation",
     ]),
+    // Runs processes step by step, by the functions that it puts in the place of the C library's.
+    "WormholeSeam": [],
+    "WormholeSchedules": base.union([
+      "WormholeSeam", "WormholeFiles", "WormholeInspection", "WormholeWorkshop",
+    ]),
     // The other process of many tests.
     "WormholeParticipant": base.union([
       "WormholeFiles", "GroupDefaults", "Communicator", "WatchConnectivity", "WormholePeers",

@@ -214,8 +214,10 @@ final class WorkerProcess {
     slot = arguments.slot
     life = arguments.life
     process = try LineProcess(
-      Program.executablePath(), ["worker", jsonText(arguments)], readsErrors: false,
-      endsWithThread: true)
+      // Each second one is of the other version.
+      arguments.life.isMultiple(of: 2)
+        ? arguments.options.other ?? Program.executablePath() : Program.executablePath(),
+      ["worker", jsonText(arguments)], readsErrors: false, endsWithThread: true)
   }
 
   var processID: Int32 { process.processID }

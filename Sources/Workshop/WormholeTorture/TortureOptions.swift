@@ -9,6 +9,8 @@ struct TortureOptions: Codable {
   var seed = UInt64.random(in: 0...999_999)
   var directory: String?
   var brokenRule: String?
+  /// The program of each second worker: this one, built from another commit.
+  var other: String?
   var kinds = Kind.ofDirectories
   /// The number of members of the etcd that the container is on; nil for a directory.
   var members: Int?
@@ -29,7 +31,7 @@ struct TortureOptions: Codable {
 
     USAGE: torture [--seconds <n>] [--processes <p>] [--seed <s>] [--directory <dir>]
                    [--etcd [--members 1|3]] [--only <kinds>]
-                   [--break rule2|rule5|queue|put|watch|fence] [--verbose]
+                   [--break rule2|rule5|queue|put|watch|fence] [--other <program>] [--verbose]
 
     OPTIONS:
       --seconds <n>       The duration of the work. (default: 10)
@@ -47,6 +49,8 @@ struct TortureOptions: Codable {
                           revision too late) or fence (nobody asks whether its lease has ended).
                           Only debug builds can stop processes between two system calls, where
                           it shows.
+      --other <program>   Every second worker runs this program: torture, built from another commit
+                          whose containers have the same format.
       --verbose           Report what happens to the workers.
       -h, --help          Show help information.
     """
@@ -78,6 +82,8 @@ struct TortureOptions: Codable {
         #else
           throw Misuse("\(option) needs a debug build")
         #endif
+      case "--other":
+        other = try list.value(of: option, "a program") { $0.isEmpty ? nil : $0 }
       case "--etcd": isOnEtcd = true
       case "--members":
         members = try list.value(of: option, "1 or 3") { ["1": 1, "3": 3][$0] }
@@ -112,6 +118,7 @@ struct TortureOptions: Codable {
     let fault = brokenRule.map { " --break \($0)" } ?? ""
     let all = members == nil ? Kind.ofDirectories : Kind.onEtcd
     let only = kinds == all ? "" : " --only \(Kind.text(kinds))"
-    return "--processes \(processes) --seconds \(seconds)\(engine)\(only)\(fault)"
+    let others = other.map { " --other \($0)" } ?? ""
+    return "--processes \(processes) --seconds \(seconds)\(engine)\(only)\(fault)\(others)"
   }
 }

@@ -35,7 +35,7 @@ extension Lease {
   /// - Throws: `leaseLost`; then nothing has changed.
   package func add(_ staged: String, as path: String, in directory: String) throws -> Bool {
     let held = held.descriptor.rawValue
-    var mode = RenameMode.keep
+    var mode = LeaseFault.overwritingMessages.isActive ? RenameMode.replace : .keep
     for _ in 0..<renameRaceLimit {
       do throws(Errno) {
         try rename(

@@ -68,11 +68,7 @@ extension Lease {
       // A sharer changes nothing. The next exclusive holder has to find the lease not clean.
       return
     }
-    guard !remains.isClean else { return }
-    // Another shared holder may have created it; without room the next holder looks for remains, too.
-    _ = try tolerating(
-      [.alreadyExists, .noSpace, .diskQuotaExceeded],
-      site.home.access.createFile(LeaseSite.cleanMark, at: held.descriptor.rawValue))
+    if !remains.isClean { try site.markClean(held) }
   }
 
   /// Runs a step that finds nothing once the lease was taken over.

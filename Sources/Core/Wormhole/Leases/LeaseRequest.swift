@@ -151,6 +151,7 @@ package final class LeaseRequest: Waiting {
     }
     // While waiting we may have read it to its end.
     if !isFresh { try held.descriptor.rewind() }
+    if LeaseFault.markingFirst.isActive { try site.markClean(held) }
     let found = try clearedHeld(held)
     let lease = try Lease(
       site: site, held: held, mode: mode, term: term, surroundings: found.surroundings.map(\.name))
@@ -192,11 +193,9 @@ package final class LeaseRequest: Waiting {
     }
     let isPassing = site.layout.isPassing
     if isPassing { try site.removeLeftovers(leftovers, in: held) }
-    #if DEBUG
-      if LeaseFault.actingBeforeRemoval.isActive {
-        return ([], isPassing ? nil : Remains(entries: leftovers, isClean: true))
-      }
-    #endif
+    if LeaseFault.actingBeforeRemoval.isActive {
+      return ([], isPassing ? nil : Remains(entries: leftovers, isClean: true))
+    }
     let surroundings = isClean ? [] : try site.clearRemains()
     let isHealthy = isPassing || isClean && leftovers.isEmpty
     return (surroundings, isHealthy ? nil : Remains(entries: leftovers, isClean: isClean))
@@ -228,7 +227,9 @@ package final class LeaseRequest: Waiting {
       lineWatch = nil
       return true
     }
-    guard let overdue = try observed.overdue(held, now: now) else { return false }
+    guard !LeaseFault.waitingForever.isActive,
+      let overdue = try observed.overdue(held, now: now)
+    else { return false }
     try site.takeOver(held, from: overdue.declaration)
     try forget()
     return true

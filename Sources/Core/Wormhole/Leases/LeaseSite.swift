@@ -153,6 +153,14 @@ package final class LeaseSite: Sendable {
     if try commitsTogether() { try file.writeBack() } else { try file.synchronize() }
   }
 
+  /// Notes that every lease that was taken over is gone.
+  func markClean(_ held: HeldDirectory) throws(Errno) {
+    // Another shared holder may have created it; without room the next holder looks for remains, too.
+    _ = try tolerating(
+      [.alreadyExists, .noSpace, .diskQuotaExceeded],
+      home.access.createFile(Self.cleanMark, at: held.descriptor.rawValue))
+  }
+
   package func openLeaseDirectory() throws(Errno) -> FileDescriptor {
     try FileDescriptor.openBeneath(layout.lease, at: try directory(), [.readOnly, .directory])
   }

@@ -86,8 +86,9 @@ package struct LogCursor: Sendable {
     start: @escaping @Sendable () throws -> Int
   ) throws -> Position {
     let (id, boot) = (registration.id, state.boots.last?.id ?? log.store.boot)
-    return try value.edit(.init(until: deadline)) { snapshot in
-      let old = try snapshot.propertyList().flatMap(Position.init)
+    // Only under the role: a process that was stopped before this may have lost it by now.
+    let claim = value.change(under: registration.fence.proof, .init(until: deadline)) { content in
+      let old = content.flatMap(Position.init)
       var position: Position
       if let old, old.log == state.id {
         position = old
@@ -99,7 +100,13 @@ package struct LogCursor: Sendable {
       }
       position.boot = boot
       position.reader = id
-      return (.replace(try position.content.binaryBytes()), position)
+      content = position.content
+      return position
+    }
+    do {
+      return try claim.run()
+    } catch let error as AppGroupError where error.code == .leaseLost {
+      throw replaced()
     }
   }
 
@@ -116,7 +123,10 @@ package struct LogCursor: Sendable {
       position.boot = last.id
     }
     try value.edit(.init(durability, until: deadline)) { [position] snapshot in
-      guard try snapshot.propertyList().flatMap(Position.init)?.reader == id else {
+      guard
+        try LeaseFault.savingLate.isActive
+          || snapshot.propertyList().flatMap(Position.init)?.reader == id
+      else {
         throw cursor.replaced()
       }
       return (.replace(try position.content.binaryBytes()), ())

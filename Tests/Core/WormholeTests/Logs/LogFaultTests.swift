@@ -223,6 +223,22 @@ struct LogFaultTests {
     #expect(try scene.read(as: "a") == [10, 11, 12, 13])
   }
 
+  @Test(
+    "does not let a process that lost a subscriber's name move the position of the one that has it")
+  func lateClaim() throws {
+    try scene.append(0..<2)
+    let role = try LogCursor.presence("a", of: log).enterExclusively()
+    let late = LogCursor(log: log, subscriber: "a", registration: role)
+    // As if it had been stopped between its entering and its claim, and another had taken over.
+    role.close()
+    let reader = try scene.directory.container().log("l").subscribe("a")
+    let state = try #require(try log.memory.state(of: log.value))
+    let error = #expect(throws: AppGroupError.self) { try late.claim(state, until: nil) { 1 } }
+    #expect(error?.code == .leaseLost)
+    #expect(try scene.drain(reader) == [0, 1])
+    try reader.acknowledge()
+  }
+
   @Test("begins again under its name after it was removed, for its subscribers, too")
   func removed() throws {
     try scene.append(0..<3)

@@ -81,6 +81,30 @@ struct PresenceExclusiveTests {
     #expect(try b.ask("confirm p") == "done")
   }
 
+  // It waited for two seconds, as if a program was removing the container.
+  @Test(
+    "passes to a waiter at once when the holder is killed, as no removal",
+    .onlyDirectories("etcd has no files"))
+  func death() throws {
+    let holder = try participant()
+    _ = try holder.ask("alone p")
+    let record = PresenceRecord(isExclusive: true, content: nil, host: nil)
+    let entry = presence.place.exclusiveEntry(record, .suspended, until: .now + .seconds(60))
+    let first = try entry.step()
+    guard case .wait = first else {
+      Issue.record("it does not wait: \(first)")
+      return
+    }
+    try holder.end()
+    let second = try entry.step()
+    guard case .done(let hold) = second else {
+      Issue.record("it still waits: \(second)")
+      return
+    }
+    #expect(ChangeMonitor.shared.isSettled(directory.path))
+    hold.end(asDeath: false)
+  }
+
   @Test("passes to a waiting task; a cancelled task stops waiting")
   func tasks() async throws {
     let a = try participant()

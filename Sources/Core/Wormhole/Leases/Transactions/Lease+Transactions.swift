@@ -59,7 +59,9 @@ extension ContainerRoot {
   package func settle(_ lease: Lease, of transaction: Transaction?) throws {
     let site = try lease.site.directory()
     let handle = try handle()
-    guard try exists(LeaseSite.transactionNote, at: site) else { return }
+    guard try exists(LeaseSite.transactionNote, at: site),
+      transaction != nil || !LeaseFault.leavingTransactions.isActive
+    else { return }
     if let part = try Transaction.part(of: ".", at: site, { access.trusts($0, in: handle.status) })
     {
       guard transaction.map({ $0.nonce == part.transaction.nonce }) ?? true else { return }

@@ -96,14 +96,19 @@ package struct Transaction: Sendable {
   ///
   /// - Returns: Whether it was committed before. False, too, if all of its parts are settled.
   package func isCommitted(at container: Int32) throws(Errno) -> Bool {
-    if try removeIfPresent(open, at: container) { return false }
+    if !LeaseFault.leavingUncommitted.isActive, try removeIfPresent(open, at: container) {
+      return false
+    }
     return try exists(committed, at: container)
   }
 
   /// Removes the directory if every part is settled.
   func removeIfSettled(at container: Int32) throws(Errno) {
     let entries = try SharedContainer.entries(path, at: container) ?? []
-    guard entries.allSatisfy({ path + "/" + $0.name.text == committed }) else { return }
+    guard
+      LeaseFault.forgettingParts.isActive
+        || entries.allSatisfy({ path + "/" + $0.name.text == committed })
+    else { return }
     try conclude(at: container)
   }
 

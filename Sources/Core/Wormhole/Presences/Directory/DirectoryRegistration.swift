@@ -175,7 +175,9 @@ final class DirectoryRegistration: PresenceHold {
     guard record.identity == .current else { return true }
     guard case .here(let post) = condition.withLock(\.phase) else { return true }
     let isThere = try presence.isThere(post, record)
-    if record.isExclusive, let id = try presence.roleID(), id != record.id {
+    if record.isExclusive, let id = try presence.roleID(), id != record.id,
+      !LeaseFault.confirmingUnseen.isActive
+    {
       presence.remove(record)
       _ = replace(post, by: .overtaken(try presence.living(id)?.holder))
       return true

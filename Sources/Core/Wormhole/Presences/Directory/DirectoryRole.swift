@@ -83,7 +83,7 @@ extension PresenceDirectory {
     let holders = try role.edit(.init(until: deadline)) {
       snapshot -> (Edit, (fence: UInt64?, other: PresenceMember?)) in
       let other = try otherHolder(try Self.id(in: snapshot), record)
-      if let other {
+      if let other, !LeaseFault.enteringUnseen.isActive {
         guard try overtakes(other), try endWork(of: other, until: .now) else {
           return (.keep, (nil, other))
         }
@@ -237,7 +237,10 @@ final class DirectoryEntry: Waiting {
       let now = ContinuousClock.now
       guard now < deadline else { throw busy(member) }
       if waitsFor?.member.id != member.id {
-        waitsFor = (member, try presence.lastRecord()?.id, now)
+        let last = try presence.lastRecord()?.id
+        // It may have left before that look, and another one after it.
+        guard try presence.living(member.id) != nil else { return .again }
+        waitsFor = (member, last, now)
       }
       // First the watch, then the look.
       guard watch != nil else {
@@ -284,6 +287,8 @@ final class DirectoryEntry: Waiting {
     if try presence.living(member.id) != nil {
       return try presence.roleID() == nil ? member : nil
     }
+    // That of a dead one is there until another process moves it aside.
+    guard try !presence.hasFile(of: member.id) else { return nil }
     let current = try presence.lastRecord()?.id
     return current == nil || current == last && current != member.id ? member : nil
   }

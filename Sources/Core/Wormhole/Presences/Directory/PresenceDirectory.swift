@@ -183,6 +183,14 @@ package struct PresenceDirectory: PresenceStore {
     try directory.look { try Examiner($0, root).read(Self.last, id: nil)?.record } ?? nil
   }
 
+  /// Whether there is a file of a registration, whose process may have ended.
+  func hasFile(of id: String) throws -> Bool {
+    guard let place = try directory.open() else { return false }
+    return try [Self.enteringName(id), Self.memberName(id)].contains {
+      try exists($0, at: place.rawValue)
+    }
+  }
+
   /// Returns whether any process was ever present.
   package func hasLast() throws -> Bool {
     guard let place = try directory.open() else { return false }

@@ -98,7 +98,7 @@ struct DirectoryTaken: TakenStore {
   // The batch first: the record of settled entries means nothing without it. A batch of one that is
   // delivered for the first time has nothing beside it.
   private func discard(hasNotes: Bool, at place: QueueDirectory) throws(Errno) {
-    try place.remove(path)
+    if !LeaseFault.keepingBatches.isActive { try place.remove(path) }
     // All are settled; the next consumer sweeps the leftovers.
     if hasNotes { try? place.discardNotes(beside: path) }
   }

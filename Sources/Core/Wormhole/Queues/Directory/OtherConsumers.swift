@@ -127,7 +127,7 @@ struct OtherConsumers {
       return try isGone(declaration, at: place) ? .gone : .hidden
     }
     let known = Self.isWorker(directory) ? watched[Self.id(directory)] : nil
-    if let known, let isStopped = known.isStopped {
+    if let known, let isStopped = known.isStopped, !LeaseFault.takingFromLiving.isActive {
       look.living.append(known)
       return try state(of: known, isStopped: isStopped)
     }
@@ -135,6 +135,7 @@ struct OtherConsumers {
       if Self.isWorker(directory) { look.dead.append(Self.id(directory)) }
       return .gone
     }
+    if LeaseFault.takingFromLiving.isActive { return .gone }
     look.living.append(owner)
     return try owner.state == .unknown
       ? .hidden : state(of: owner, isStopped: owner.state == .suspended)

@@ -153,7 +153,8 @@ extension ChangeTerms {
       guard let lease else { throw error }
       loss = lease.lost()
     }
-    guard repeatsAfterLoss, ContinuousClock.now < deadline else { throw loss }
+    guard repeatsAfterLoss, !LeaseFault.neverRepeating.isActive, ContinuousClock.now < deadline
+    else { throw loss }
     Diagnostics.note(
       .retry, at: .notice, "a change begins again: \(loss)", in: lease?.site.containerPath,
       dimensions: ["what": "lease"], fields: ["path": path()])

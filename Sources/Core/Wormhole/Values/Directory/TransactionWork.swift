@@ -92,7 +92,7 @@ struct TransactionWork<Result: Sendable>: Sendable {
         if part.kind == .replace {
           staged[number] = try nameInLease(part, lease, directory: directory)
         }
-        if part.kind != .keep, !found[number].isAbsent {
+        if part.kind != .keep, !found[number].isAbsent, !LeaseFault.unmarked.isActive {
           try files[number].mark(lease)
         }
       }

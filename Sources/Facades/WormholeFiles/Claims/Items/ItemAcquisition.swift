@@ -137,7 +137,7 @@ final class ItemAcquisition: Waiting {
         $0.kind == .inPlace || $0.kind == .publishing || (lock != nil && !isShared)
       }
       // A stopped or dead process is ignored, because its unpublished changes are invisible.
-      if case .present(let name) = finding {
+      if case .present(let name) = finding, !LeaseFault.passingClaims.isActive {
         wasLeftLocked = false
         return try waitInLine(for: name, at: site)
       }
@@ -192,7 +192,9 @@ final class ItemAcquisition: Waiting {
     _ kind: ClaimName.Kind, at site: ItemSite, under lease: Lease
   ) throws -> WaitingStep<ItemAccess> {
     do {
-      if let other = try survey.look(at: site, under: lease, for: kind) {
+      if let other = try survey.look(at: site, under: lease, for: kind),
+        !LeaseFault.claimingUnseen.isActive
+      {
         if other.isTaken { return .again }
         try site.showWaiting(under: lease)
         return try waitInLine(for: other.name, at: site)
@@ -243,7 +245,9 @@ final class ItemAcquisition: Waiting {
     }
     // The lock of flock(1), which other programs may have.
     let mode: LockMode = kind == .sharing ? .shared : .exclusive
-    if let lock = try survey.lookForReaders(of: location, found: found, mode) {
+    if let lock = try survey.lookForReaders(of: location, found: found, mode),
+      !LeaseFault.passingReaders.isActive
+    {
       return try wait(for: lock.holder(), "a lock on it")
     }
     // The access is the only owner now, so the item is unlocked before the claim ends.

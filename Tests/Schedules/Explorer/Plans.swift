@@ -1,0 +1,92 @@
+import Wormhole
+
+/// What is explored: the operations of two or three processes on one name.
+enum Plans {
+  /// The operations of each kind of name, each with each.
+  private static let kinds: [[String]] = [
+    ["replace a", "update a", "remove a", "read a", "observe a", "large a", "durable a", "sweep"],
+    ["send", "take", "work", "drop", "join", "sweep"],
+    ["append l", "messages", "subscribe", "sweep"],
+    ["enter", "exclusive", "mutex", "sweep"],
+    ["cwrite", "cread", "cdelete", "cplace", "sweep"],
+    ["both", "pair", "update a", "remove b"],
+    ["serve", "call", "sweep"],
+  ]
+
+  /// Each pair of operations on one name.
+  static let pairs: [String] = kinds.flatMap { kind in
+    kind.indices.flatMap { first in
+      kind[first...].filter { kind[first] != "sweep" || $0 != "sweep" }.map {
+        "\(more(kind[first])) | \(more($0))"
+      }
+    }
+  }
+
+  /// Some operations say something only with another one before them.
+  private static func more(_ operation: String) -> String {
+    switch operation {
+    case "send": "send; send"
+    case "take", "work": "\(operation) 2"
+    case "drop": "send; drop"
+    case "subscribe": "append l; subscribe"
+    case "observe a": "observe a; read a"
+    default: operation
+    }
+  }
+
+  /// Three processes, of which one may be stopped or killed.
+  static let triples = [
+    "update a | update a | update a",
+    "update a | replace a | read a; read a",
+    "update a | remove a | update a",
+    "@update a; update a | update a; update a | sweep",
+    "durable a | update a | observe a",
+    "both | both | pair; pair",
+    "both | update a | pair",
+    "both | update b | both",
+    "send; send | take 2 | take 2",
+    "send | drop | take 2",
+    "send; send | work 2 | work 2",
+    "send | take | sweep",
+    "append l; append l | append l | messages",
+    "append l | subscribe | subscribe",
+    "exclusive | exclusive | exclusive",
+    "exclusive | enter | sweep",
+    "mutex | mutex | mutex",
+    "cwrite | cwrite | cread",
+    "cwrite | cdelete | cwrite",
+    "cplace | cread; cread | cwrite",
+    "cwrite; cwrite | cwrite | sweep",
+    "serve | call | call",
+  ]
+
+  /// The plans in which each rule's absence shows; the ones of its kind of name.
+  static let mutants: [(rule: LeaseFault, plans: [String])] = [
+    (.stagingByPath, ["update a | update a"]),
+    (.actingBeforeRemoval, ["update a | update a | update a"]),
+    (.markingFirst, ["update a | update a | update a"]),
+    (.waitingForever, ["update a | update a"]),
+    (.ignoringTimes, ["@update a; update a | both"]),
+    (.ignoringLock, ["@update a; update a | update a"]),
+    (.neverRepeating, ["update a | update a"]),
+    (.removingBlindly, ["remove a | update a"]),
+    (.leavingTransactions, ["both | both", "both | update b"]),
+    (.leavingUncommitted, ["both | both", "both | both | pair"]),
+    (.unmarked, ["both | pair; pair"]),
+    (.forgettingParts, ["both | both"]),
+    (.enteringUnseen, ["exclusive | exclusive"]),
+    (.confirmingUnseen, ["exclusive | exclusive"]),
+    (.claimingLate, ["@append l; subscribe | subscribe"]),
+    (.savingLate, ["@append l; @append l; subscribe | subscribe"]),
+    (.overwritingMessages, ["append l | append l; append l"]),
+    (.consumingThroughOldDescriptor, ["send; take 1 | take 1", "send; send; take 2 | take 2"]),
+    (.takingFromLiving, ["@send; @send; work 2 | work 2"]),
+    (.keepingBatches, ["@send; take 1 | take 1"]),
+    (.passingReaders, ["cplace | cread"]),
+    (.passingClaims, ["cplace | cread"]),
+    (.publishingLate, ["cwrite | cwrite"]),
+    (.keepingClaims, ["cwrite | cwrite"]),
+    (.claimingUnseen, ["cwrite | cwrite"]),
+    (.ignoringEnds, ["serve | call"]),
+  ]
+}
