@@ -42,6 +42,11 @@ struct CommandEnvironment: Sendable {
   func withoutTimeLimit<Result>(_ body: () throws -> Result) rethrows -> Result {
     try answers?.suspended(body) ?? body()
   }
+
+  /// Looks at what may be a million files, and changes nothing: the program ends with its time meanwhile.
+  func looking<Result>(_ body: () throws -> Result) rethrows -> Result {
+    try answers?.looking(body) ?? body()
+  }
 }
 
 extension CommandEnvironment {

@@ -14,6 +14,8 @@ final class AnswerWatch: Sendable {
     /// The number of running programs of the user's, which may take any time.
     var suspensions = 0
     var hasTimeout = false
+    /// Whether a look is under way that may take longer than that, and changes nothing.
+    var looks = false
     var isOver = false
   }
 
@@ -41,8 +43,13 @@ final class AnswerWatch: Sendable {
       repeat {
         pauseThread(ContinuousClock.now.duration(to: next))
         next = .now + Self.patience
-      } while !state.withLock(\.isOver) && (isSuspended || answers(path) || isSuspended)
+      } while !state.withLock(\.isOver) && !isLooking
+        && (isSuspended || answers(path) || isSuspended)
       guard !state.withLock(\.isOver) else { return }
+      if isLooking {
+        report("cannot look at everything in this time; give it more with --timeout")
+        return end(.deadline)
+      }
       report(
         "cannot go on: the file system of \(path) does not answer; "
           + "repair or end the program that serves it, and try again")
@@ -68,6 +75,15 @@ final class AnswerWatch: Sendable {
 
   /// From now on the command only listens: without a timeout, for any time.
   func beginListening() { state.withLock { $0.isOver = !$0.hasTimeout } }
+
+  /// Does something that only reads, perhaps a million files: it ends with the time of the command.
+  func looking<Result>(_ body: () throws -> Result) rethrows -> Result {
+    state.withLock { $0.looks = $0.hasTimeout }
+    defer { state.withLock { $0.looks = false } }
+    return try body()
+  }
+
+  private var isLooking: Bool { state.withLock(\.looks) }
 
   /// Runs a program of the user's, which may take any time: it may rely on this process's locks and
   /// roles, so this process does not end meanwhile.

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Wormhole
 import WormholePropertyLists
+import WormholeSystem
 
 extension CommandDescription {
   static let log = CommandDescription(
@@ -90,12 +91,16 @@ extension CommandDescription {
     let opened = try arguments.container.openToListen(until: deadline, environment)
     let reader = try arguments.reader(of: opened.container.log(name))
     if !opened.isNew { environment.reportListening() }
-    try arguments.handleEach(of: { try reader.next(until: $0) }, until: deadline) { message in
+    try arguments.handleEach(
+      of: { limit in try environment.whenThereIsRoom(until: limit) { try reader.next(until: limit) }
+      },
+      until: deadline
+    ) { message in
       environment.report(message, of: name)
       let status = try arguments.hand(
         arguments.content(message), titled: message.title(in: name), environment,
         variables: message.variables(of: name))
-      try reader.acknowledge()
+      try environment.whenThereIsRoom(until: deadline) { try reader.acknowledge() }
       return status
     }
   }
@@ -220,6 +225,27 @@ extension ParsedArguments {
 }
 
 extension CommandEnvironment {
+  /// How long a follower waits for room before it tries again.
+  private static let roomPause: Duration = .seconds(1)
+
+  /// Does something that stores a subscriber's position, as soon as there is room for it: others will make
+  /// room, and nothing is lost meanwhile.
+  fileprivate func whenThereIsRoom<Result>(
+    until limit: ContinuousClock.Instant, _ body: () throws -> Result
+  ) throws -> Result {
+    var hasReported = false
+    while true {
+      do {
+        return try body()
+      } catch let error as AppGroupError where error.code == .noSpace {
+        guard .now < limit else { throw ExitStatus.deadline }
+        if !hasReported { report("\(error); following goes on when there is room") }
+        hasReported = true
+        pauseThread(min(Self.roomPause, ContinuousClock.now.duration(to: limit)))
+      }
+    }
+  }
+
   /// Reports the messages that are missing before a message to people.
   fileprivate func report(_ message: LogMessage, of log: String) {
     let messages = { (count: Int) in

@@ -58,6 +58,10 @@ struct JoiningTests {
       arguments: Joining.allCases)
     func replaced(_ joining: Joining) throws {
       var step = TriedSteps.first
+      let undisturbed = try TemporaryDirectory()
+      try joining.prepare(try undisturbed.container())
+      let counted = try Participant(undisturbed.path).ask("calls \(joining.rawValue)")
+      let calls = try #require(Int(counted))
       while true {
         let directory = try TemporaryDirectory()
         let container = try directory.container()
@@ -72,7 +76,11 @@ struct JoiningTests {
         let answer = try late.answer()
         #expect(!answer.hasPrefix("error"), "stopped before call \(step): \(answer)")
         let (said, expected) = try joining.use(late)
-        #expect(said == expected, "stopped before call \(step)")
+        // A stop in the last look whether it still reads is like one after that: it learns the loss.
+        let isAfter = joining == .subscriber && step >= calls - 6
+        #expect(
+          said == expected || isAfter && said.hasPrefix("error leaseLost"),
+          "stopped before call \(step) of \(calls)")
         if isDone { break }
         step += TriedSteps.stride
       }

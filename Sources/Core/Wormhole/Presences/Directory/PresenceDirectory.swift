@@ -217,15 +217,16 @@ package struct PresenceDirectory: PresenceStore {
   /// Watches the file of a registration for the end of its process, and for its removal.
   ///
   /// - Returns: Nil if there is no such file.
-  func watchMember(_ id: String, _ signal: @escaping @Sendable () -> Void) throws -> Watch? {
+  func watchMember(
+    _ id: String, _ hear: @escaping @Sendable (WatchNews) -> Void
+  ) throws -> Watch? {
     try directory.look { place -> Watch? in
       let name = Self.memberName(id)
       let options: OpenOptions = [.readOnly, .nonBlocking]
       guard let file = try ifPresent(FileDescriptor.openBeneath(name, at: place.rawValue, options))
       else { return nil }
       return ChangeMonitor.shared.watchOpen(
-        file, [.closedAfterWriting, .attributes, .selfMoved, .selfDeleted]
-      ) { _ in signal() }
+        file, [.closedAfterWriting, .attributes, .selfMoved, .selfDeleted], hear: hear)
     } ?? nil
   }
 

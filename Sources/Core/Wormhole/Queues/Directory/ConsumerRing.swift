@@ -20,8 +20,9 @@ import WormholeSystem
 final class ConsumerRing: Cancelling {
   private struct State {
     var others: OtherConsumers
-    /// The names in `taken/`; nil if they may have changed.
-    var names: [String]?
+    var ring = OtherConsumers.Ring(of: "", among: [])
+    /// Whether the names in `taken/` may have changed.
+    var readsNames = true
     var watches: [String: Watch] = [:]
     /// When the registrations that are watched can be relied on: an event comes before its lock is free.
     var quietFrom = ContinuousClock.now
@@ -37,6 +38,7 @@ final class ConsumerRing: Cancelling {
 
   private let directory: OpenQueue
   private let own: String
+  private let names: TakenNames
   /// Taken for as long as a look lasts, by one thread at a time except at the beginning.
   private let state: Mutex<State>
   private let queue = Blocking.queue()
@@ -55,9 +57,12 @@ final class ConsumerRing: Cancelling {
   }
 
   /// - Parameter own: the name of the consumer's directory.
-  init(_ directory: OpenQueue, _ own: String, _ others: OtherConsumers) {
+  init(
+    _ directory: OpenQueue, _ own: String, _ names: TakenNames, _ others: OtherConsumers
+  ) {
     self.directory = directory
     self.own = own
+    self.names = names
     state = Mutex(State(others: others))
     latch.call { [weak self] in
       guard let self else { return }
@@ -83,9 +88,12 @@ final class ConsumerRing: Cancelling {
   }
 
   /// Another consumer may have joined.
-  func noteNames() {
+  ///
+  /// - Parameter isEvent: Whether something shows that; otherwise the next look is soon enough.
+  func noteNames(isEvent: Bool) {
     news.names.store(true, ordering: .sequentiallyConsistent)
-    if hasBegun.load(ordering: .sequentiallyConsistent) { latch.raise() }
+    guard hasBegun.load(ordering: .sequentiallyConsistent) else { return }
+    if isEvent { latch.raise() } else { latch.raise(at: .now + Self.lookInterval) }
   }
 
   /// Looks once, at the beginning, and says to those that have to look at this consumer that it is there.
@@ -93,13 +101,14 @@ final class ConsumerRing: Cancelling {
   /// - Returns: The directories without an owner.
   func join(at place: QueueDirectory) throws -> [String] {
     try state.withLock { state in
-      let names = Array(try place.consumers())
-      for name in OtherConsumers.onlookers(of: own, among: names) {
+      let names = try names.read(at: place)
+      state.ring = .init(of: own, among: names)
+      for name in state.ring.onlookers {
         // It is gone, or another user's: then it finds the new name when it reads all names.
         try? place.touch(QueueDirectory.takenPath(name))
       }
-      let look = try state.others.look(after: own, among: names, in: place)
-      return names.filter(QueueDirectory.isFree) + (try giveBack(look, at: place))
+      let look = try state.others.look(around: state.ring) { place }
+      return try names.filter(QueueDirectory.isFree) + giveBack(look, at: { place })
     }
   }
 
@@ -123,22 +132,22 @@ final class ConsumerRing: Cancelling {
       state.quietFrom = .now + Self.unrest
     }
     if news.names.exchange(false, ordering: .sequentiallyConsistent) || state.namesDue <= .now {
-      state.names = nil
+      state.readsNames = true
     }
+    let place = { [directory] in try directory.openForConsumer(isCourteous: false) }
     var look = OtherConsumers.Look()
-    let place = try directory.openForConsumer(isCourteous: false)
     repeat {
-      let names = try state.names ?? Array(place.consumers())
-      if state.names == nil { state.namesDue = .now + Self.namesInterval }
-      state.names = names
-      look = try state.others.look(after: own, among: names, in: place)
-      if !look.abandoned.isEmpty { state.names = nil }
+      if state.readsNames {
+        state.namesDue = .now + Self.namesInterval
+        state.ring = .init(of: own, among: try names.read(at: place()))
+      }
+      look = try state.others.look(around: state.ring, in: place)
+      state.readsNames = !look.abandoned.isEmpty
       _ = try giveBack(look, at: place)
       // First the watch, then the look.
-    } while try watch(look.living, &state) || state.names == nil
+    } while try watch(look.living, &state) || state.readsNames
     guard !look.living.isEmpty || look.hasHidden else {
-      return state.names?.contains { !OtherConsumers.belongs($0, to: own) } == true
-        ? state.namesDue : nil
+      return state.ring.isEmpty ? nil : state.namesDue
     }
     if look.hasStopped { return .now + LeaseRequest.grace }
     let isSure = !look.hasHidden && state.quietFrom <= .now
@@ -147,7 +156,7 @@ final class ConsumerRing: Cancelling {
       state.others.watched = Dictionary(
         watched.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
     }
-    if look.hasHidden { state.names = nil }
+    if look.hasHidden { state.readsNames = true }
     // A process that is stopped does not look, whoever its neighbor is.
     let areOwn = look.living.allSatisfy { $0.isOwnProcess && state.watches[$0.id] != nil }
     return areOwn && isSure ? state.namesDue : .now + Self.lookInterval
@@ -166,9 +175,9 @@ final class ConsumerRing: Cancelling {
       }
       isNew = true
       watches[member.id] = try directory.queue.role.place.watchMember(member.id) {
-        [news, looks] in
+        [news, looks, latch] event in
         news.members.store(true, ordering: .sequentiallyConsistent)
-        looks.begin()
+        if event.isEverything { latch.raise(at: .now + Self.lookInterval) } else { looks.begin() }
       }
     }
     state.watches = watches
@@ -178,10 +187,34 @@ final class ConsumerRing: Cancelling {
   /// Gives the directories of consumers that are gone to all.
   ///
   /// - Returns: Their new names.
-  private func giveBack(_ look: OtherConsumers.Look, at place: QueueDirectory) throws -> [String] {
-    let free = try look.abandoned.compactMap { try place.giveBack($0) }
+  private func giveBack(
+    _ look: OtherConsumers.Look, at place: () throws -> QueueDirectory
+  ) throws -> [String] {
+    let free = try look.abandoned.compactMap { try place().giveBack($0) }
     try directory.queue.role.place.retire(look.dead)
     return free
+  }
+}
+
+/// The names in `taken/`, which are read again only if the directory has changed. Its time is trusted only
+/// if it was more than a second old, as in `SynchronizedNames`.
+final class TakenNames: Sendable {
+  private struct State {
+    var names: [String] = []
+    var status: FileStatus?
+  }
+
+  private let state = Mutex(State())
+
+  func read(at place: QueueDirectory) throws -> [String] {
+    // Before the listing, so that the next look notices changes during it.
+    let status = try ifPresent(place.fileStatus(QueueDirectory.taken))
+    let known = state.withLock { $0 }
+    if let status, known.status == status { return known.names }
+    let isSettled = status.map { $0.modifiedSeconds < realTime().seconds - 1 } == true
+    let names = Array(try place.consumers())
+    state.withLock { $0 = State(names: names, status: isSettled ? status : nil) }
+    return names
   }
 }
 
@@ -214,14 +247,14 @@ final class FreeDirectories: Sendable {
   /// Returns all of them, once.
   ///
   /// - Parameter list: Returns the names in `taken/`.
-  func take(_ list: () throws -> Set<String>) throws -> Set<String> {
+  func take(_ list: () throws -> [String]) throws -> Set<String> {
     guard state.withLock({ $0.mayHaveMore || !$0.names.isEmpty }) else { return [] }
     let (names, mayHaveMore) = state.withLock { state in
       (exchange(&state.names, with: []), exchange(&state.mayHaveMore, with: false))
     }
     guard mayHaveMore else { return names }
     do {
-      return try list().filter(QueueDirectory.isFree)
+      return Set(try list().filter(QueueDirectory.isFree))
     } catch {
       noteEverything()
       throw error

@@ -25,6 +25,7 @@ struct DirectoryConsumer: ConsumerSource {
   private let queue: Queue
   /// The name of the directory in `taken/` that this consumer takes into.
   private let ownName: String
+  private let names = TakenNames()
   private let ring: ConsumerRing
   /// What other consumers have left.
   private let free = FreeDirectories()
@@ -74,7 +75,7 @@ struct DirectoryConsumer: ConsumerSource {
     // A worker's registration is not the role.
     others = OtherConsumers(of: queue, role: role.registration?.id)
     ownName = role.name
-    ring = ConsumerRing(terms.directory, role.name, others)
+    ring = ConsumerRing(terms.directory, role.name, names, others)
     waiting = WaitingEntries(clock: queue.clock, arrivals)
     obstacles =
       terms.keepsOrder ? Obstacles(QueueEnds(queue.store), terms.wake) : nil
@@ -148,7 +149,7 @@ struct DirectoryConsumer: ConsumerSource {
   private mutating func takeOver(at place: QueueDirectory) throws {
     do {
       try tidyTakenOver(at: place)
-      for other in try free.take({ try place.consumers() }).sorted() {
+      for other in try free.take({ try names.read(at: place) }).sorted() {
         let directory = QueueDirectory.takenOver(by: consumer, number: takeovers)
         let path = QueueDirectory.takenPath(directory)
         guard try ifPresent(place.move(QueueDirectory.takenPath(other), to: path)) != nil else {
@@ -449,7 +450,7 @@ extension DirectoryConsumer {
       defer {
         arrivals.noteEverything()
         free.noteEverything()
-        ring.noteNames()
+        ring.noteNames(isEvent: true)
         ring.begin()
       }
       let queue = directory.queue.directory
@@ -468,7 +469,7 @@ extension DirectoryConsumer {
       if let own = try? directory.openForConsumer().openFile(takenPath, [.pathOnly, .directory]) {
         watches.append(
           ChangeMonitor.shared.watchOpen(own, [.attributes, .selfMoved, .selfDeleted]) { news in
-            ring.noteNames()
+            ring.noteNames(isEvent: !news.isEverything)
             if !news.own.isSubset(of: .attributes) || news.isEverything { signal() }
           })
       }

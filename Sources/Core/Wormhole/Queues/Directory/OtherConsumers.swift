@@ -66,39 +66,45 @@ struct OtherConsumers {
 
   static func isWorker(_ directory: String) -> Bool { directory.hasPrefix(prefix) }
 
+  /// The directories of others, in the order in which a consumer looks at them.
+  struct Ring {
+    /// Those of consumers that had the queue alone.
+    var alone: [String] = []
+    /// Those of workers, beginning after the consumer's own.
+    var workers: [String] = []
+
+    /// - Parameter names: the names in `taken/`.
+    init(of own: String, among names: [String]) {
+      let others = names.filter { !belongs($0, to: own) && !QueueDirectory.isFree($0) }
+      let sorted = others.filter(isWorker).sorted()
+      alone = others.filter { !isWorker($0) }
+      workers = sorted.filter { $0 > own } + sorted.filter { $0 < own }
+    }
+
+    var isEmpty: Bool { alone.isEmpty && workers.isEmpty }
+
+    /// Those of the consumers that look at this one.
+    var onlookers: [String] { alone + workers.suffix(1) }
+  }
+
   /// Looks at all of some directories.
   ///
   /// - Complexity: a look at the registration of each.
   mutating func look(at directories: [String], in place: QueueDirectory) throws -> Look {
     var look = Look()
-    for directory in directories { _ = try add(directory, to: &look, in: place) }
+    for directory in directories { _ = try add(directory, to: &look) { place } }
     return look
   }
 
   /// Looks at the directories of consumers that had the queue alone, and at those of the workers that
-  /// follow a consumer in the ring of their names, up to the first that is seen to run: it looks at
-  /// those that follow.
+  /// follow in a ring, up to the first that is seen to run: it looks at those that follow.
   ///
-  /// - Parameter names: the names in `taken/`.
-  mutating func look(
-    after own: String, among names: [String], in place: QueueDirectory
-  ) throws -> Look {
-    let others = names.filter { !Self.belongs($0, to: own) && !QueueDirectory.isFree($0) }
-    let workers = others.filter(Self.isWorker).sorted()
-    var look = try look(at: others.filter { !Self.isWorker($0) }, in: place)
-    for directory in workers.filter({ $0 > own }) + workers.filter({ $0 < own }) {
-      if try add(directory, to: &look, in: place) { break }
-    }
+  /// - Parameter place: Returns the queue's directory, which few looks need.
+  mutating func look(around ring: Ring, in place: () throws -> QueueDirectory) throws -> Look {
+    var look = Look()
+    for directory in ring.alone { _ = try add(directory, to: &look, in: place) }
+    for directory in ring.workers where try add(directory, to: &look, in: place) { break }
     return look
-  }
-
-  /// Returns the directories of the consumers that look at a worker: of the one before it in the ring, and
-  /// of one that has the queue alone.
-  static func onlookers(of own: String, among names: [String]) -> [String] {
-    let others = names.filter { !belongs($0, to: own) && !QueueDirectory.isFree($0) }
-    let workers = others.filter(isWorker)
-    let before = workers.filter { $0 < own }.max() ?? workers.max()
-    return others.filter { !isWorker($0) || $0 == before }
   }
 
   /// Returns whether a directory is a consumer's own, or one that it took over.
@@ -108,7 +114,7 @@ struct OtherConsumers {
 
   /// - Returns: whether its owner is seen to run.
   private mutating func add(
-    _ directory: String, to look: inout Look, in place: QueueDirectory
+    _ directory: String, to look: inout Look, in place: () throws -> QueueDirectory
   ) throws -> Bool {
     switch try owner(directory, &look, in: place) {
     case .gone: look.abandoned.append(directory)
@@ -120,11 +126,11 @@ struct OtherConsumers {
   }
 
   private mutating func owner(
-    _ directory: String, _ look: inout Look, in place: QueueDirectory
+    _ directory: String, _ look: inout Look, in place: () throws -> QueueDirectory
   ) throws -> Owner {
     if QueueDirectory.isFree(directory) { return .gone }
     if let declaration = Self.declaration(directory) {
-      return try isGone(declaration, at: place) ? .gone : .hidden
+      return try isGone(declaration, at: place()) ? .gone : .hidden
     }
     let known = Self.isWorker(directory) ? watched[Self.id(directory)] : nil
     if let known, let isStopped = known.isStopped, !LeaseFault.takingFromLiving.isActive {

@@ -53,10 +53,12 @@ extension CommandDescription {
     let filter = NameFilter(arguments)
     let backlog = MonitorItem.backlog()
     let view = Mutex(MonitorView())
-    let monitor = try ContainerMonitor(opened.container, isNew: opened.isNew) { event in
-      for line in view.withLock({ $0.lines(of: event) })
-      where filter.passes(kind: line.kind.rawValue) && filter.passes(line.name) {
-        backlog.add(.line(line))
+    let monitor = try environment.looking {
+      try ContainerMonitor(opened.container, isNew: opened.isNew) { event in
+        for line in view.withLock({ $0.lines(of: event) })
+        where filter.passes(kind: line.kind.rawValue) && filter.passes(line.name) {
+          backlog.add(.line(line))
+        }
       }
     }
     environment.reportIfPolling(monitor.detection, "the container")
