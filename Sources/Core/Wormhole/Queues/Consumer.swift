@@ -50,7 +50,7 @@ extension Queue {
   /// - Throws: `AppGroupError`: as `consume`.
   /// - Complexity: as `consume`, and a registration; watches begin with the second entry, or a
   ///   wait. With `keepsOrder` two listings for each other worker with each taken file. While there
-  ///   are other workers, a look at their registrations each second, and with each event.
+  ///   are other workers, a look each second at one of them, however many there are.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func work(
     until deadline: ContinuousClock.Instant? = nil, attempts: Int? = nil,
