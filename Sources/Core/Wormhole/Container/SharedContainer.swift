@@ -229,6 +229,12 @@ extension SharedContainer {
   /// Whether only processes of this machine share it, unless its file system is a network's.
   package var isLocal: Bool { engine.isDirectory }
 
+  /// Makes a change; if the directory of a group was removed, it is made again first. For callers that look
+  /// before they write, which each primitive does by itself.
+  package func changing<Result>(_ body: () throws -> Result) throws -> Result {
+    isLocal ? try root.changing(body) : try body()
+  }
+
   /// The container in this machine's directory, for data that belongs to processes of this machine.
   package var onThisMachine: SharedContainer {
     isLocal ? self : SharedContainer(self, on: DirectoryEngine(root: root), at: root.path)

@@ -94,7 +94,7 @@ extension WCSession {
     guard delegate != nil else { throw WCError(.sessionMissingDelegate) }
     guard let link else { throw WCError(.sessionNotActivated) }
     // A transfer is a change, which makes a removed group again.
-    let pairing = try link.place.container.root.changing { try PairingView(link.place) }
+    let pairing = try link.place.container.changing { try PairingView(link.place) }
     return Route(
       link: link, counterpart: try pairing.receiver(link.counterpart), pairing: pairing)
   }
