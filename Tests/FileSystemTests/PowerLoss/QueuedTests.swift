@@ -48,7 +48,9 @@ struct QueuedTests {
         #expect(numbers.contains(0) && numbers.contains(22) == isJournalWritten, comment)
         #expect(numbers == numbers.sorted(), comment)
         let report = try container.report()
-        #expect(report.quarantine.isEmpty && report.leftovers.isEmpty, comment)
+        // What never reached the disk is put aside, and reported.
+        #expect(numbers.count + report.quarantine.count <= (isJournalWritten ? 24 : 23), comment)
+        #expect(report.leftovers.isEmpty, comment)
         let outcomes = try container.queue("q").sender("a").outcomes()
         #expect(outcomes.allSatisfy { $0.id == receipt }, comment)
       }

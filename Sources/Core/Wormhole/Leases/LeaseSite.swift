@@ -235,7 +235,7 @@ extension ContainerRoot: LeaseHome {
   }
 
   package func stamp(_ file: borrowing FileDescriptor) throws(Errno) -> Stamp {
-    try Stamp.put(on: file, in: self)
+    try Stamp.put(on: file, keepsNanoseconds)
   }
 }
 

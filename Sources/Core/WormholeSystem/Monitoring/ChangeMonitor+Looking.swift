@@ -138,7 +138,7 @@ extension ChangeMonitor {
     for _ in 0..<renameRaceLimit {
       let way = PathWay(to: path)
       for entry in way.entries {
-        // The check once a minute finds a change there.
+        // If it cannot be watched, the check once a minute finds a change there.
         try? add(entry.file.descriptor, events: entry.events) { $0.enter($1, forWay: path) }
       }
       // Replaced before it was watched, so without an event.

@@ -99,12 +99,14 @@ extension FileCoordinationError {
   }
 
   package static func timedOut(
-    _ action: String, path: String, holder: LeaseHolder?, of thing: String = "the item"
+    _ action: String, path: String, holder: LeaseHolder?, of thing: String = "the item",
+    _ patience: String? = nil
   ) -> FileCoordinationError {
     let holding = holder?.holding ?? "held by another process"
     let isOwn = holder?.processID == Program.processID
     return FileCoordinationError(
-      .timedOut, action, path: path, reason: "the deadline passed with \(thing) \(holding)",
+      .timedOut, action, path: path,
+      reason: "the deadline passed with \(thing) \(holding)" + (patience ?? ""),
       remedy: isOwn
         ? "that is this process: an accessor that coordinates its own item again waits for itself"
         : "try again, or with a later deadline",

@@ -153,6 +153,8 @@ struct DeliveryHandler {
     if interruption.isRequested {
       try delivery.giveBack()
       environment.report("\(delivery.title) goes back, because this process ends: \(failure)")
+      // An orderly end of those that go on until a signal.
+      guard arguments.has("follow") || arguments.has("drain") else { throw interruption.endStatus }
       return nil
     }
     let sentence = "\(failure), given \(delivery.title)"

@@ -65,8 +65,7 @@ extension CommandDescription {
       .flag("shared", letter: "s", help: "Share the file with others who share it."),
       .value(
         "timeout", letter: "w", .duration, standard: "60",
-        help: "Wait this long for others, then exit with status 124; with 0, do not wait and exit "
-          + "with status 1."),
+        help: "Wait this long for others, then exit with status 1; with 0, do not wait."),
       .flag("nonblock", letter: "n", help: "Do not wait: as --timeout 0."),
       .flag("exclusive", letter: "x", help: "Share it with nobody, as without --shared."),
       .value(
@@ -116,7 +115,7 @@ extension CommandDescription {
 /// How long to wait for a lock, and how the program ends when others have it.
 struct LockWait {
   let timeout: Duration
-  /// Nil for 1 without a wait, and 124 after one.
+  /// Nil for 1, as of flock(1).
   var conflictStatus: ExitStatus?
 
   /// - Parameter reason: Why it was not available in time.
@@ -124,7 +123,7 @@ struct LockWait {
     let isWait = timeout > .zero
     return CommandError(
       cannot: "lock \(lock)", because: isWait ? reason : holder?.holding ?? reason,
-      status: conflictStatus ?? (isWait ? .deadline : .no))
+      status: conflictStatus ?? .no)
   }
 }
 

@@ -127,7 +127,7 @@ struct OwnNamesTests {
     }
     #expect(error.action == "consume \"jobs\"")
     #expect(error.reason.contains("process \(Program.processID)"), "\(error)")
-    #expect(error.reason.contains("consumes it already"), "\(error)")
+    #expect(error.reason.contains("only one process consumes it"), "\(error)")
     consumer.close()
   }
 

@@ -16,7 +16,8 @@ struct LeaseHolderTests {
     try eventually("it has ended") { LeaseHolder(visible: process, held: nil).description == end }
     #expect(LeaseHolder(visible: process, held: nil).state == .gone)
     #expect(try child.wait(until: .now + .seconds(60)) == .exited(0))
-    #expect(LeaseHolder(visible: process, held: nil).description == "process \(process), gone")
+    let gone = LeaseHolder(visible: process, held: nil).description
+    #expect(gone == "process \(process), which has ended")
   }
 
   // As hidepid does, for another user.

@@ -89,7 +89,8 @@ struct PresenceExclusiveTests {
     let holder = try participant()
     _ = try holder.ask("alone p")
     let record = PresenceRecord(isExclusive: true, content: nil, host: nil)
-    let entry = presence.place.exclusiveEntry(record, .suspended, until: .now + .seconds(60))
+    let entry = presence.place.exclusiveEntry(
+      record, .suspended, until: .now + .seconds(60), completes: true)
     let first = try entry.step()
     guard case .wait = first else {
       Issue.record("it does not wait: \(first)")

@@ -11,7 +11,7 @@ private protocol Service: Sendable { func run() async throws }
 
 extension WormholeService: Service {}
 
-@Suite("A queue's worker with a handler")
+@Suite("A queue's worker with a handler", .blocking)
 struct QueueWorkTests {
   private let scene: QueueScene
   private var queue: Queue { scene.queue }

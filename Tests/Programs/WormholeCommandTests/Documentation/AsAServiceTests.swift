@@ -35,8 +35,9 @@ struct AsAServiceTests {
       .queue("jobs")
     let sender = try queue.sender("test")
     for number in 0..<8 { try sender.enqueue(PropertyListValue(number)) }
+    // Swift buffers what it prints into a pipe.
     let worker = try LineProcess(
-      directory.path + "/printer", [],
+      "stdbuf", ["-oL", directory.path + "/printer"],
       environment: environment + ["XDG_DATA_HOME=\(directory.path)"])
     for _ in 0..<4 { #expect(try worker.line(until: soon).hasPrefix("printing")) }
     try worker.send(.terminate)

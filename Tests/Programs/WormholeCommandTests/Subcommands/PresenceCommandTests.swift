@@ -101,6 +101,6 @@ import WormholeTestSupport
       unset WORMHOLE_FENCE; wormhole send a 3 --while till 2>said; echo $?
       """)
     #expect(
-      outcome.output == "0\n0\n0\n1\n1\n1\n1\n1\n124\n64\n64\n", "\(outcome)")
+      outcome.output == "0\n0\n0\n1\n1\n1\n1\n1\n1\n64\n64\n", "\(outcome)")
   }
 }

@@ -151,8 +151,10 @@ struct OtherConsumers {
     let since = isStopped ? suspendedSince[owner.id] ?? .now : nil
     suspendedSince[owner.id] = since
     guard let since else { return .running }
+    // Of one that was killed only the rest of its work is there, which needs no grace.
+    let isOver = owner.identity.hasEnded || ContinuousClock.now - since >= LeaseRequest.grace
     let isGone =
-      try ContinuousClock.now - since >= LeaseRequest.grace
+      try isOver
       && queue.role.place.endWork(of: owner, until: .now + LeaseRequest.grace)
     return isGone ? .gone : .stopped
   }

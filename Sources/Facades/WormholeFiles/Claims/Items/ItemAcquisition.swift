@@ -288,19 +288,21 @@ final class ItemAcquisition: Waiting {
     }
     // Hundreds of waiters must not keep hundreds of descriptors of the same claim.
     if takePlace().mustWait() > 0 { survey.forgetClaims(at: site) }
-    return try wait(for: name.holder, "has access to it" + (patience ?? ""))
+    return try wait(for: name.holder, patience: patience)
   }
 
   private func wait(
-    for holder: @autoclosure () throws -> LeaseHolder?, _ what: String = "the item"
+    for holder: @autoclosure () throws -> LeaseHolder?, _ what: String = "the item",
+    patience: String? = nil
   ) throws -> WaitingStep<ItemAccess> {
-    try survey.wait(with: terms.latch, until: terms.deadline, else: timeout(holder(), what))
+    try survey.wait(
+      with: terms.latch, until: terms.deadline, else: timeout(holder(), what, patience))
   }
 
   private func timeout(
-    _ holder: LeaseHolder?, _ what: String = "the item"
+    _ holder: LeaseHolder?, _ what: String = "the item", _ patience: String? = nil
   ) -> FileCoordinationError {
-    .timedOut(kind.action, path: location.text, holder: holder, of: what)
+    .timedOut(kind.action, path: location.text, holder: holder, of: what, patience)
   }
 
   /// Begins again after granted access had to be given up; finds an item that was moved in the

@@ -125,7 +125,7 @@ extension CommandDescription {
       WORMHOLE_PEER and WORMHOLE_IDENTIFIER (both the name of the peer), WORMHOLE_TIME (of sending), \
       WORMHOLE_REDELIVERY (1 for a message that was delivered, and perhaps handled, before, else 0) and \
       WORMHOLE_ATTEMPT (1 for the first). With --envelope a line is {"attempt": ..., "id": ..., \
-       "message": ..., "redelivery": ..., "sender": ..., "sent": ...}.
+      "message": ..., "redelivery": ..., "sender": ..., "sent": ...}.
 
       Only one process receives for a name: this one waits up to 10 seconds for another one to end, and \
       replaces one that is stopped. It prints 'listening' on standard error once it receives. A name to \

@@ -56,21 +56,21 @@ package struct Stamp: Hashable, Sendable {
   /// (FAT). There, an inode that is reused within one second would be taken for its predecessor. So
   /// each publication gets a different second of the last day.
   ///
-  /// - Parameter root: Remembers the precision of the file system, so that it is determined only
-  ///   once.
+  /// - Parameter keepsNanoseconds: Remembers the precision of the container's file system, so that it is
+  ///   determined only once.
   static func put(
-    on file: borrowing FileDescriptor, in root: ContainerRoot
+    on file: borrowing FileDescriptor, _ keepsNanoseconds: borrowing Atomic<Bool>
   ) throws(Errno) -> Stamp {
     let now = realTime()
     let (seconds, nanoseconds) = (now.seconds, now.nanoseconds)
     try file.setModified(seconds: seconds, nanoseconds: nanoseconds)
-    if root.keepsNanoseconds.load(ordering: .relaxed) {
+    if keepsNanoseconds.load(ordering: .relaxed) {
       return Stamp(seconds: seconds, nanoseconds: nanoseconds)
     }
     let kept = Stamp(try file.status())
     if kept.nanoseconds == nanoseconds, nanoseconds % 10 != 0 {
       // A time that no coarser clock can have.
-      root.keepsNanoseconds.store(true, ordering: .relaxed)
+      keepsNanoseconds.store(true, ordering: .relaxed)
     }
     // Microseconds, or a little less, are enough.
     guard kept.nanoseconds / 1_000 != nanoseconds / 1_000 else { return kept }
