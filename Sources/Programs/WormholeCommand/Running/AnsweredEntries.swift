@@ -87,7 +87,7 @@ final class AnsweredEntries: Sendable {
   private func answer(_ line: String) {
     let words = line.split(separator: " ", maxSplits: 2).map(String.init)
     guard let id = words.first else { return }
-    guard let entry = state.withLock({ $0.entries.removeValue(forKey: id) }) else {
+    guard let entry = state.withLock({ $0.entries[id] }) else {
       return environment.report("\(id.quoted) is no entry that waits for an answer")
     }
     let reason = words.count > 2 ? words[2] : "the worker gave no reason"
@@ -99,12 +99,13 @@ final class AnsweredEntries: Sendable {
         try entry.retry(after: pause, because: reason)
       case "fail": try entry.fail(reason, isKept: true)
       case let word?:
-        environment.report("\(word.quoted) is no answer; say 'ID', 'ID retry' or 'ID fail'")
-        state.withLock { $0.entries[id] = entry }
+        return environment.report("\(word.quoted) is no answer; say 'ID', 'ID retry' or 'ID fail'")
       }
     } catch {
       environment.report("\(error)")
     }
+    // After the step: the next entry may be the same one, to be tried again.
+    state.withLock { _ = $0.entries.removeValue(forKey: id) }
     change.raise()
   }
 }

@@ -113,7 +113,14 @@ extension PresenceDirectory {
       let own = record.identity.status.flatMap { $0.isDead ? nil : $0 }
       if let own, !own.isStopped { return .running }
       // What it has started to work under its role has the lock, too, and it may be stopped, or have ended.
-      let heirs = try inheritors(of: file)
+      let heirs: [ProcessStatus]
+      do throws(Errno) {
+        heirs = try inheritors(of: file)
+      } catch {
+        // Where /proc may not be read, it shows nothing of them.
+        guard [.accessDenied, .notPermitted, .noSuchFile].contains(error) else { throw error }
+        return own == nil ? .unknown : .suspended
+      }
       // What it has left behind when it was killed is ended by the one that takes its place: the kernel has begun
       // with the first process.
       if !heirs.isEmpty, record.identity.hasEnded { return .suspended }

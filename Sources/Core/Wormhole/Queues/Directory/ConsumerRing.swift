@@ -211,7 +211,7 @@ final class TakenNames: Sendable {
     let status = try ifPresent(place.fileStatus(QueueDirectory.taken))
     let known = state.withLock { $0 }
     if let status, known.status == status { return known.names }
-    let isSettled = status.map { $0.modifiedSeconds < realTime().seconds - 1 } == true
+    let isSettled = status.map { $0.age > .seconds(1) } == true
     let names = Array(try place.consumers())
     state.withLock { $0 = State(names: names, status: isSettled ? status : nil) }
     return names

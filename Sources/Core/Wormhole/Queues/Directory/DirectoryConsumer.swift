@@ -434,9 +434,10 @@ extension DirectoryConsumer {
 
     func endLater(_ registration: PresenceRegistration?) { end(registration, asDeath: false) }
 
-    /// Nobody then needs to look who it belonged to. If something is in it, others take that over.
+    /// Nobody then needs to look who it belonged to. If something is in it, others take that over. Without
+    /// room for a registration it stays, because it is the room for the next one.
     private func removeDirectory() {
-      guard takenPath.hasPrefix(QueueDirectory.takenPath(OtherConsumers.prefix)) else { return }
+      guard locked == nil, takenPath.hasPrefix(QueueDirectory.takenPath(OtherConsumers.prefix)) else { return }
       // The queue was removed, or its file system is full or gone: the directory stays, without an owner.
       _ = try? directory.openForConsumer(isCourteous: false).removeIfEmpty(takenPath)
     }
