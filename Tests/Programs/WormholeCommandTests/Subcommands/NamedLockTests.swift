@@ -27,7 +27,7 @@ struct NamedLockTests {
       holds wormhole lock --name n -- sh -c 'echo in >"$T/in"; cat "$T/out"; exit 3'
       wormhole lock --name other -n -- true; echo $?
       wormhole lock --name n -n -- true 2>"$T/said"; echo $?
-      grep -c "^wormhole: cannot lock \\"n\\": held for .* s by process $pid (wormhole), which is running$" "$T/said"
+      grep -c "^wormhole: cannot lock \\"n\\": held for .* s by process $pid (wormhole)\\( on .*\\)*, which is running$" "$T/said"
       wormhole lock --name n -n -E 7 -- true 2>"$T/said"; echo $?
       wormhole lock --name n -w 0.1 -- true 2>"$T/said"; echo $?
       wormhole presence enter n --exclusive --timeout 0 -- true 2>"$T/said"; echo $?

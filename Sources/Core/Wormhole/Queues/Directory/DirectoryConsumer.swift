@@ -218,8 +218,8 @@ struct DirectoryConsumer: ConsumerSource {
 
   var place: any ConsumerPlace {
     Place(
-      takenPath: takenPath, directory: terms.directory, arrivals: arrivals, free: free, ring: ring,
-      locked: locked)
+      takenPath: takenPath, directory: terms.directory, arrivals: arrivals, free: free, names: names,
+      ring: ring, locked: locked)
   }
 
   /// When a delayed entry is due.
@@ -395,6 +395,7 @@ extension DirectoryConsumer {
     let directory: OpenQueue
     let arrivals: Arrivals
     let free: FreeDirectories
+    let names: TakenNames
     let ring: ConsumerRing
     let locked: SharedDescriptor?
 
@@ -434,12 +435,18 @@ extension DirectoryConsumer {
 
     func endLater(_ registration: PresenceRegistration?) { end(registration, asDeath: false) }
 
-    /// Nobody then needs to look who it belonged to. If something is in it, others take that over. Without
-    /// room for a registration it stays, because it is the room for the next one.
+    /// Nobody then needs to look who it belonged to. If something is in it, others take that over.
+    ///
+    /// The only one stays, and so does one of a worker without room for a registration: it is the room
+    /// for the next worker.
     private func removeDirectory() {
       guard locked == nil, takenPath.hasPrefix(QueueDirectory.takenPath(OtherConsumers.prefix)) else { return }
-      // The queue was removed, or its file system is full or gone: the directory stays, without an owner.
-      _ = try? directory.openForConsumer(isCourteous: false).removeIfEmpty(takenPath)
+      do {
+        let place = try directory.openForConsumer(isCourteous: false)
+        if try names.read(at: place).count > 1 { try place.removeIfEmpty(takenPath) }
+      } catch {
+        // The queue was removed, or its file system is full or gone: the directory stays, without an owner.
+      }
     }
 
     // These only prompt another look: something was stored or left by others, or a successor has renamed
