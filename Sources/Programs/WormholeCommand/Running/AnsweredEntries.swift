@@ -38,10 +38,10 @@ final class AnsweredEntries: Sendable {
       } catch {
         environment.report("\(error)")
       }
+      // A wait for an entry ends, and what has no answer goes back before the process ends.
+      worker.close()
       state.withLock { $0.isOver = true }
       change.raise()
-      // A wait for an entry ends, and what has no answer goes back.
-      worker.close()
     }
   }
 
@@ -104,8 +104,8 @@ final class AnsweredEntries: Sendable {
     } catch {
       environment.report("\(error)")
     }
-    // After the step: the next entry may be the same one, to be tried again.
-    state.withLock { _ = $0.entries.removeValue(forKey: id) }
+    // The next entry may be the same one, to be tried again, and be here already.
+    state.withLock { if $0.entries[id] === entry { $0.entries[id] = nil } }
     change.raise()
   }
 }

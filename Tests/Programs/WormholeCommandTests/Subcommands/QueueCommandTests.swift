@@ -368,7 +368,7 @@ import WormholeTestSupport
       """
       for i in 1 2 3; do wormhole queue put jobs $i >"$T/null"; done
       mkfifo "$T/gate"
-      wormhole queue take jobs --follow -j3 -- sh -c 'echo $$ >>"$T/heard"; cat "$T/gate"' 2>"$T/said" &
+      wormhole queue take jobs --follow -j3 -- sh -c 'echo $$ >>"$T/heard"; exec cat "$T/gate"' 2>"$T/said" &
       pid=$!; pause=0.01
       until test "$(wc -l 2>"$T/null" <"$T/heard")" = 3; do pause; done
       wormhole queue list jobs --json | grep -c taken
