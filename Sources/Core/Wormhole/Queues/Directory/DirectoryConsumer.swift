@@ -218,7 +218,8 @@ struct DirectoryConsumer: ConsumerSource {
 
   var place: any ConsumerPlace {
     Place(
-      takenPath: takenPath, directory: terms.directory, arrivals: arrivals, free: free, names: names,
+      takenPath: takenPath, directory: terms.directory, arrivals: arrivals, free: free,
+      names: names,
       ring: ring, locked: locked)
   }
 
@@ -440,7 +441,8 @@ extension DirectoryConsumer {
     /// The only one stays, and so does one of a worker without room for a registration: it is the room
     /// for the next worker.
     private func removeDirectory() {
-      guard locked == nil, takenPath.hasPrefix(QueueDirectory.takenPath(OtherConsumers.prefix)) else { return }
+      guard locked == nil, takenPath.hasPrefix(QueueDirectory.takenPath(OtherConsumers.prefix))
+      else { return }
       do {
         let place = try directory.openForConsumer(isCourteous: false)
         if try names.read(at: place).count > 1 { try place.removeIfEmpty(takenPath) }
