@@ -359,10 +359,10 @@ private struct WorkSignals {
 
   mutating func send(_ signal: Signal, through child: borrowing ChildProcess) throws(Errno) {
     if signal != .continue { last = signal }
-    // First, because it may start others.
+    // Before the signal: what the command starts because of it, as in a trap, does not get it.
+    let processes = try work.processes(of: command, isAsked: true)
     _ = try tolerating([.noSuchProcess], child.send(signal))
-    for process in try work.processes(of: command, isAsked: true)
-    where process.processID != command {
+    for process in processes where process.processID != command {
       reached.insert(process.identity)
       _ = try process.send(signal, tolerating: [.notPermitted])
     }
