@@ -66,7 +66,7 @@ final class RoleWatch {
     return cause != nil
   }
 
-  func checkBeforeStart() throws(RoleLostBeforeStart) {
+  func checkBeforeStart() throws(LostBeforeStart) {
     if let loss = loss() { throw .init(error: error(loss, "the command was not started")) }
   }
 
@@ -87,16 +87,16 @@ final class RoleWatch {
   }
 }
 
-/// A role was lost before anything was begun in it.
-struct RoleLostBeforeStart: Error {
-  let error: CommandError
+/// A role, or the access to a file, was lost before a command was started in it.
+struct LostBeforeStart: Error {
+  let error: any Error
 
-  /// Does something in a role, and again in a new one if that was lost before a command was started.
+  /// Does something, and again if what it needs was lost before anything was begun.
   static func repeating<Result>(_ body: () throws -> Result) throws -> Result {
     while true {
       do {
         return try body()
-      } catch is RoleLostBeforeStart {
+      } catch is LostBeforeStart {
         continue
       }
     }

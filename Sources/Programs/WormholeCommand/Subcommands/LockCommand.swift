@@ -145,7 +145,7 @@ private func runAlone(
   // Received from before the start of the command: a signal that arrives meanwhile is not lost.
   let interruption = try Interruption(quits: true, adopts: true)
   let deadline = ContinuousClock.now + wait.timeout
-  try RoleLostBeforeStart.repeating {
+  try LostBeforeStart.repeating {
     let entered: PresenceRegistration?
     do {
       entered = try interruption.wait {
@@ -188,10 +188,13 @@ struct LockedRun {
     try checkWords(url.path)
     do {
       let coordinator = FileCoordinator()
-      guard wait.timeout == .zero else { return try hold(url, coordinator) }
-      // Even without a wait for holders of the file, its presenters get the time to answer.
-      return try coordinator.prepareBriefly(itemAt: url, isShared: isShared) {
-        try hold(url, coordinator)
+      let deadline = ContinuousClock.now + wait.timeout
+      return try LostBeforeStart.repeating {
+        guard wait.timeout == .zero else { return try hold(url, coordinator, until: deadline) }
+        // Even without a wait for holders of the file, its presenters get the time to answer.
+        return try coordinator.prepareBriefly(itemAt: url, isShared: isShared) {
+          try hold(url, coordinator, until: deadline)
+        }
       }
     } catch let error as FileCoordinationError {
       throw commandError(error)
@@ -216,10 +219,12 @@ struct LockedRun {
 
   private static let plainBytes = Set("0123456789_./,:@%+=-".utf8)
 
-  private func hold(_ url: URL, _ coordinator: FileCoordinator) throws -> ExitStatus {
+  private func hold(
+    _ url: URL, _ coordinator: FileCoordinator, until deadline: ContinuousClock.Instant
+  ) throws -> ExitStatus {
     try coordinator.hold(
       itemAt: url, for: isOnCopy ? .content : isShared ? .sharing : .locking,
-      until: .now + wait.timeout, term: term, while: runCommand)
+      until: deadline, term: term, while: runCommand)
   }
 
   /// - Parameter url: the file that the command is to use.
@@ -257,13 +262,14 @@ struct LockedRun {
   /// gets SIGTERM.
   ///
   /// - Returns: how the command ended, and the error when the lock was taken over before that.
+  /// - Throws: `LostBeforeStart` when it was taken over before the command was started.
   func end(
     of command: ExternalCommand, _ path: String, _ access: ItemAccess
   ) throws -> (Termination, FileCoordinationError?) {
     // Received from before the start of the command: a signal that arrives meanwhile is not lost.
     let interruption = try Interruption(quits: true, adopts: true)
     // A process that was stopped until now may have lost the lock, and there was no command to end then.
-    if !isOnCopy, let loss = try access.loss() { throw loss }
+    if let loss = try access.loss() { throw LostBeforeStart(error: loss) }
     if let grace { try reporting(cannot: "keep \(file)", access.claim?.wish(grace: grace)) }
     do {
       let inherited = isOnCopy ? nil : access.claim

@@ -43,10 +43,20 @@ extension CommandDescription {
   ) { arguments, environment in
     let name = arguments.requiredText("name")
     var remaining = arguments.count("count") ?? .max
-    let reader = try arguments.reader(of: arguments.existingLog())
+    let log = try arguments.existingLog()
+    let (reader, next) = try LostBeforeStart.repeating {
+      let reader = try arguments.reader(of: log)
+      do {
+        return (reader, remaining > 0 ? try reader.next(until: .now) : nil)
+      } catch let loss as AppGroupError where loss.code == .leaseLost {
+        throw LostBeforeStart(error: loss)
+      }
+    }
+    var first = next
     var isEmpty = true
     var status = ExitStatus.done
-    while remaining > 0, let message = try reader.next(until: .now) {
+    while remaining > 0, let message = try first ?? reader.next(until: .now) {
+      first = nil
       environment.report(message, of: name)
       if message.unreadable > 0 { status = .badData }
       do {

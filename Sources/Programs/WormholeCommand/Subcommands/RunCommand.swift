@@ -58,7 +58,7 @@ extension CommandDescription {
     let policy = RestartPolicy(
       occasion: arguments.choice("restart"), retries: arguments.unsigned("retries") ?? 0,
       backoff: arguments.duration("backoff") ?? .zero)
-    let status = try RoleLostBeforeStart.repeating {
+    let status = try LostBeforeStart.repeating {
       let entered: PresenceRegistration? =
         isAlone
         ? try environment.withoutTimeLimit {
@@ -97,7 +97,7 @@ private func supervise(
       termination = try command.run(
         variables: ["WORMHOLE_RESTARTS": "\(policy.restarts)"], under: role, interruption
       ) { if isFirst { environment.reportReady() } }
-    } catch let lost as RoleLostBeforeStart where !isFirst {
+    } catch let lost as LostBeforeStart where !isFirst {
       throw lost.error
     }
     isFirst = false

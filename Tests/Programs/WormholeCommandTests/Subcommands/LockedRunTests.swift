@@ -16,7 +16,7 @@ struct LockedRunTests {
     let environment = CommandEnvironment(
       variable: { _ in nil }, writeStandardOutput: { _ in },
       writeStandardError: { _ in })
-    let error = try #require(throws: FileCoordinationError.self) {
+    let error = try #require(throws: LostBeforeStart.self) {
       try FileCoordinator().hold(
         itemAt: URL(filePath: directory.path + "/c"), for: .locking, until: .now + .seconds(20),
         term: .seconds(60)
@@ -29,7 +29,7 @@ struct LockedRunTests {
         ).end(of: command, directory.path + "/c", access)
       }
     }
-    #expect(error.code == .overtaken, "\(error)")
+    #expect((error.error as? FileCoordinationError)?.code == .overtaken, "\(error)")
     #expect(!directory.listing.contains("started"), "\(directory.listing)")
   }
 

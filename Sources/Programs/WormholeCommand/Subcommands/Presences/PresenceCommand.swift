@@ -133,7 +133,7 @@ extension CommandDescription {
     let interruption = try Interruption(quits: true, adopts: true)
     let isAlone = arguments.has("exclusive")
     let deadline = arguments.deadline()
-    try RoleLostBeforeStart.repeating {
+    try LostBeforeStart.repeating {
       let entered =
         isAlone
         ? try interruption.wait {

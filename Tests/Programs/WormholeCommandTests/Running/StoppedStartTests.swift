@@ -1,0 +1,72 @@
+import Testing
+import WormholeTestSupport
+
+@Suite("A command that is stopped before its work begins", .blocking)
+struct StoppedStartTests {
+  private static let commands = [
+    "lock f -- sh work", "lock f -- sh work {}", "lock -s f -- sh work", "lock --name n -- sh work",
+    "presence enter n --exclusive -- sh work", "run --alone --as n -- sh work",
+    "queue take q -- sh work", "log read l --as me", "update x -- sh work",
+  ]
+
+  private static let isPossible: Bool = {
+    do {
+      let trial = try Session().shell("strace -f -qq -o null true")
+      if trial.status != 0 { print("skipped: no strace: \(trial.errors)") }
+      return trial.status == 0
+    } catch {
+      print("skipped: no strace here: \(error)")
+      return false
+    }
+  }()
+
+  /// ```
+  /// late    stopped before a call; continued: does its work
+  /// other   takes over what the late one has, and does its own work
+  /// ```
+  @Test(
+    "ends without an error when others took over and it is continued",
+    .enabled(if: isPossible, "needs strace"), arguments: commands)
+  func stopped(_ command: String) throws {
+    let outcome = try Session().shell(
+      #"""
+      echo 'echo done >>"$T/done"; test -z "$1" || echo 1 >"$1"; echo 1' >work
+      begin() {
+        mkdir -m 700 $1; export WORMHOLE_CONTAINER="$T/$1"; echo 0 >f; rm -rf trace done .coordination-f
+        wormhole queue put q 1; wormhole queue put q 2; wormhole log append l 1; wormhole log append l 2
+      } >"$T/null"
+      calls=mkdirat,renameat,renameat2,unlinkat,flock,linkat
+      begin first; strace -f -qq -o trace -e trace=execve,$calls wormhole \#(command) >"$T/null"
+      # Each call before the work, with its number in its thread.
+      awk '/execve/ { if (NR > 1) exit; next } { sub(/[(].*/, "", $2); print $2, ++count[$1, $2] }' trace |
+        sort -u >points
+      test -s points || cat trace
+      step=0
+      while read -r call number; do
+        step=$((step + 1))
+        test $((step % \#(TriedSteps.stride))) = \#(TriedSteps.first) || continue
+        begin step$step
+        strace -f -qq -o trace -e trace=$calls -e inject=$call:signal=SIGSTOP:when=$number \
+          wormhole \#(command) >late 2>said & late=$!
+        pause=0.01
+        until grep -qs 'stopped by SIGSTOP' trace || ! kill -0 $late 2>"$T/null"; do pause; done
+        timeout 20 wormhole \#(command) >other 2>>said; other=$?
+        while kill -0 $late 2>"$T/null"; do
+          kill -CONT $(awk '/stopped by/ { print $1 }' trace | sort -u) 2>"$T/null"; sleep 0.02
+        done &
+        wait $late; ended=$?; wait
+        # What has printed something has begun, and may say that it has lost its place.
+        case "\#(command)" in log*) test ! -s late || : >said; test $ended != 1 || ended=0;; esac
+        echo "$call $number: $other $ended: $(cat said)"
+      done <points
+      """#, within: .seconds(300))
+    let ended = outcome.output.split(separator: "\n")
+    #expect(!ended.isEmpty, "\(outcome)")
+    for line in ended {
+      // The other one finds nothing to read if the late one was not stopped.
+      let isFirst = command.hasPrefix("log") && line.hasSuffix(": 1 0: ")
+      #expect(line.hasSuffix(": 0 0: ") || isFirst, "\(command): \(line)")
+    }
+    #expect(outcome.errors.isEmpty, "\(outcome)")
+  }
+}
