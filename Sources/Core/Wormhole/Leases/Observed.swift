@@ -7,7 +7,8 @@ package import WormholeSystem
 ///   look; or an hour of it, unless /proc shows that the holder runs and has the lease open. So a
 ///   holder keeps its lease as long as it declares and runs, and an entry in the name of another
 ///   process does not keep the lease.
-/// - /proc shows it stopped, and we have observed it for the grace already.
+/// - /proc shows it stopped, and we have observed it for the grace already. Of one in another namespace
+///   of process numbers /proc/locks may name the process: those who paused its container see it so.
 /// - /proc shows it dead, but we have still observed its lock for 2 seconds: a related process
 ///   keeps the lock.
 /// - It has declared nothing (stopped between locking and declaring, or a foreign program), and
@@ -60,7 +61,13 @@ package struct Observed {
         let locked = try directory(declaration)
         guard let locked, try declaration.identity.isSeenToHave(locked) else { return declaration }
       }
-      guard seen >= LeaseRequest.grace, declaration.identity.isVisible else { continue }
+      guard seen >= LeaseRequest.grace else { continue }
+      guard declaration.identity.isVisible else {
+        guard let locked = try directory(declaration) else { continue }
+        let isStopped = try unseenHolders(of: locked, now: now).map { $0?.isStopped == true }
+        if !isStopped.isEmpty, isStopped.allSatisfy({ $0 }) { return declaration }
+        continue
+      }
       if declaration.identity.status?.isStopped == true { return declaration }
       if seen >= LeaseDeclaration.standardTerm, declaration.identity.hasEnded {
         return declaration
@@ -126,6 +133,14 @@ package struct Observed {
     let processes = try LockTable.current().holders(of: file)
     named = (processes, now)
     return processes.map { ProcessStatus.of($0) }
+  }
+
+  /// As `holders(of:now:)`, for holders that the table perhaps never names here.
+  private mutating func unseenHolders(
+    of file: FileStatus, now: ContinuousClock.Instant
+  ) throws(Errno) -> [ProcessStatus?] {
+    if let named, named.processes.isEmpty, named.at.duration(to: now) < Self.pace { return [] }
+    return try holders(of: file, now: now)
   }
 
   private mutating func undeclared(now: ContinuousClock.Instant) -> Duration {

@@ -39,6 +39,24 @@ struct UnseenProcessTests {
   }
 
   @Test(
+    "It is overtaken all the same where the table of locks names it, and is stopped",
+    arguments: ["update x", "lock f"])
+  func paused(_ holder: String) throws {
+    let outcome = try Session().shell(
+      Namespaces.inside + #"""
+        echo 0 >f; mkfifo in
+        inside wormhole \#(holder) -- sh -c 'echo in >in; exec sleep 60' & outer=$!
+        read -r word <in
+        wormhole \#(holder) --timeout 0.4 -- true 2>"$T/null"; test $? = 0 || echo busy
+        tree() { for child in $(pgrep -P $1); do echo $child; tree $child; done; }
+        for process in $(tree $outer); do kill -STOP $process; stopped $process; done
+        wormhole \#(holder) --timeout 20 -- echo 2 >out; cat out; wormhole read x 2>"$T/null"
+        kill -KILL $outer
+        """#, within: .seconds(60))
+    #expect(outcome.output == "busy\n2\n", "\(holder): \(outcome)")
+  }
+
+  @Test(
     "Locks are looked at once for all members, and a lock that does not wait hardly waits for one")
   func costs() throws {
     let outcome = try Session().shell(
