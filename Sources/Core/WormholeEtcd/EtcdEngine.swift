@@ -1,3 +1,4 @@
+import Synchronization
 public import Wormhole
 import WormholeSystem
 package import WormholeToolkit
@@ -37,8 +38,12 @@ extension EtcdLocation: EngineLocation {
     return place
   }
 
-  package func open(creates: Bool, _ limit: CallLimit) throws -> (any ContainerEngine)? {
-    try EtcdContainer.open(self, creates: creates, limit)
+  package func open(
+    creates: Bool, ofGroup: Bool, _ limit: CallLimit
+  ) throws -> (any ContainerEngine)? {
+    let container = try EtcdContainer.open(self, creates: creates, limit)
+    if ofGroup { container?.shared.isOfGroup.store(true, ordering: .relaxed) }
+    return container
   }
 }
 

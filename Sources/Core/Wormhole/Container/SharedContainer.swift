@@ -112,7 +112,7 @@ public final class SharedContainer: Sendable {
     at location: any EngineLocation, group: String? = nil, companion: String? = nil,
     _ limit: CallLimit = CallLimit()
   ) throws {
-    guard let engine = try location.open(creates: true, limit) else {
+    guard let engine = try location.open(creates: true, ofGroup: group != nil, limit) else {
       preconditionFailure("one that is missing is made")
     }
     try self.init(engine, at: location, group: group, companion: companion)
@@ -183,7 +183,7 @@ public final class SharedContainer: Sendable {
   private static func existing(
     at location: any EngineLocation, group: String? = nil, _ limit: CallLimit
   ) throws -> SharedContainer? {
-    try location.open(creates: false, limit).map {
+    try location.open(creates: false, ofGroup: group != nil, limit).map {
       try SharedContainer($0, at: location, group: group)
     }
   }

@@ -7,7 +7,9 @@ package protocol EngineLocation: Sendable, CustomStringConvertible {
 
   /// Opens the container there, or creates it; nil if there is none. `limit` also ends the calls
   /// through the engine.
-  func open(creates: Bool, _ limit: CallLimit) throws -> (any ContainerEngine)?
+  ///
+  /// - Parameter ofGroup: Whether it is a group's, which each change makes again if it was removed.
+  func open(creates: Bool, ofGroup: Bool, _ limit: CallLimit) throws -> (any ContainerEngine)?
 }
 
 /// The engines that this program has besides directories, by the schemes of their locations: the

@@ -15,7 +15,7 @@ extension EtcdContainer {
   /// - Throws: `EtcdError`: `.containerGone`. The next opening in this process looks for the container then.
   func requireContainer(in outcome: inout EtcdTransaction.Outcome) throws(EtcdError) {
     guard !outcome.succeeded, outcome.results.popLast()?.items.isEmpty == true else { return }
-    forget()
+    if !shared.isOfGroup.load(ordering: .relaxed) { forget() }
     throw .containerGone
   }
 }
@@ -56,7 +56,7 @@ extension EtcdContainer {
   ///   result of the witness's operation.
   /// - Throws: `EtcdError`: `.outcomeUnknown` if the deadline passed first, or the history that
   ///   shows it was compacted; otherwise nothing has changed: `.containerGone` for a new key of a
-  ///   container that was removed.
+  ///   container that was removed, unless it is a group's.
   func commit(
     _ transaction: EtcdTransaction, _ witness: Witness, lease: Int64 = 0
   ) throws(EtcdError) -> EtcdTransaction.Outcome {
@@ -67,15 +67,23 @@ extension EtcdContainer {
     whole.operations.insert(
       .put(key: witness.key, value: witness.value, lease: lease), at: 0)
     let call = call()
-    return try call.settling { inDoubt throws(EtcdError) in
-      var outcome = try call.commit(whole)
+    return try call.changing { () throws(EtcdError) in
+      try call.settle(whole, witness, mustExist: mustExist)
+    }
+  }
+
+  private func settle(
+    _ transaction: EtcdTransaction, _ witness: Witness, mustExist: Bool
+  ) throws(EtcdError) -> EtcdTransaction.Outcome {
+    try settling { inDoubt throws(EtcdError) in
+      var outcome = try commit(transaction)
       if outcome.succeeded {
         outcome.results.removeFirst()
         return outcome
       }
       // An old number is safe if it is replaced meanwhile: a watch from it begins again.
       let history = client.history
-      guard inDoubt, let revision = try call.ownChange(witness) else {
+      guard inDoubt, let revision = try ownChange(witness) else {
         if mustExist { try requireContainer(in: &outcome) }
         return outcome
       }

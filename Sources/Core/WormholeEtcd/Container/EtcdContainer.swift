@@ -32,6 +32,8 @@ package struct EtcdContainer: Sendable {
     /// The outcomes of reads at the opening, for the same requests of its caller.
     let ahead = Mutex<[EtcdTransaction: EtcdTransaction.Outcome]>([:])
     let seen = Mutex(SeenStates())
+    /// Whether a change makes it again if it was removed.
+    let isOfGroup = Atomic(false)
 
     init(
       _ location: EtcdLocation, through transport: (any EtcdTransport)?, room: EtcdRoom
@@ -169,11 +171,7 @@ package struct EtcdContainer: Sendable {
     var found = if let first = limit.first { try item(key, with: first) } else { try item(key) }
     if found == nil {
       guard creating else { return false }
-      let version = Array("\(Self.formatVersion)".utf8)
-      found = try repeating(
-        EtcdTransaction(
-          if: [.absent(key)], then: [.put(key: key, value: version)], otherwise: [.key(key)])
-      ).results.first?.items.first
+      found = try make().results.first?.items.first
     }
     guard let found else { return true }
     let text = String(decoding: found.value.prefix(64), as: UTF8.self)
@@ -195,6 +193,33 @@ package struct EtcdContainer: Sendable {
         remedy: "use a newer version of this program")
     }
     return true
+  }
+}
+
+extension EtcdContainer {
+  /// Writes the version into a new container; another process may have been faster.
+  @discardableResult
+  private func make() throws(EtcdError) -> EtcdTransaction.Outcome {
+    let version = Array("\(Self.formatVersion)".utf8)
+    return try repeating(
+      EtcdTransaction(
+        if: [.absent(formatKey)], then: [.put(key: formatKey, value: version)],
+        otherwise: [.key(formatKey)]))
+  }
+
+  /// Makes a change. If the container of a group was removed, it is made again first.
+  func changing<Result>(
+    _ change: () throws(EtcdError) -> Result
+  ) throws(EtcdError) -> Result {
+    do throws(EtcdError) {
+      return try change()
+    } catch {
+      guard error.code == .containerGone, shared.isOfGroup.load(ordering: .relaxed) else {
+        throw error
+      }
+      try make()
+      return try change()
+    }
   }
 }
 

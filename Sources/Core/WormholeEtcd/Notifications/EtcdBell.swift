@@ -15,8 +15,10 @@ struct EtcdBell: BellStore {
     var post = EtcdTransaction(if: [], then: [])
     etcd.requireContainer(in: &post)
     post.operations = [.put(key: key, value: Array(Nonce.next().utf8))]
-    var outcome = try etcd.repeating(post)
-    try etcd.requireContainer(in: &outcome)
+    try etcd.changing { [post] () throws(EtcdError) in
+      var outcome = try etcd.repeating(post)
+      try etcd.requireContainer(in: &outcome)
+    }
   }
 
   func sound() throws -> BellSound { Self.sound(try etcd.glance(at: .key(key)).items.first) }

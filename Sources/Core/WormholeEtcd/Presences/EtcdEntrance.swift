@@ -85,8 +85,11 @@ final class EtcdEntrance {
         // The error at the deadline still tells of the first doubt, although its session is gone.
         if doubt !== session { doubt = nil }
         do throws(EtcdError) {
-          var outcome = try etcd.commit(transaction(bytes, terms, lease: session.lease))
-          try etcd.requireContainer(in: &outcome)
+          let outcome = try etcd.changing { () throws(EtcdError) in
+            var outcome = try etcd.commit(transaction(bytes, terms, lease: session.lease))
+            try etcd.requireContainer(in: &outcome)
+            return outcome
+          }
           return self.outcome(outcome, bytes, session: session)
         } catch {
           if error.code == .outcomeUnknown { doubt = session }

@@ -82,4 +82,42 @@ struct EtcdRemovalTests {
     try again.value("b").replace(with: 3)
     #expect(try again.value("b").read() == 3)
   }
+
+  // process A        process B
+  // open the group
+  //                  remove its container
+  // each change
+  //                  open, look
+  @Test("does not end the group of a running program: its next change makes it again")
+  func group() throws {
+    let location = try #require(try TestEngine.etcd.location(of: directory.path))
+    let here = try SharedContainer(
+      at: location, group: "g", companion: directory.path + "/here")
+    let queue = try here.queue("q").sender("s")
+    let changes: [(String, () throws -> Void, (SharedContainer) throws -> Bool)] = [
+      ("replace", { try here.value("a").replace(with: 2) }, { try $0.value("a").read() == 2 }),
+      ("update", { try here.value("c").update { $0 = 3 } }, { try $0.value("c").read() == 3 }),
+      (
+        "values", { try here.update(["d", "e"]) { $0 = ["d": 1, "e": 2] } },
+        { try $0.value("e").read() == 2 }
+      ),
+      (
+        "enqueue", { try queue.enqueue(4) },
+        { try $0.queue("q").consume().next(until: .now)?.payload == 4 }
+      ),
+      (
+        "append", { try here.log("l").append(5) },
+        { try $0.log("l").read().next(until: .now)?.payload == 5 }
+      ),
+      ("post", { try here.notification("n").post() }, { _ in true }),
+      ("enter", { _ = try here.presence("p").enter() }, { _ in true }),
+    ]
+    for (name, change, isThere) in changes {
+      var removal = ContainerRemoval(of: try container("there"))
+      removal.allowsUse = true
+      _ = try removal.run()
+      try change()
+      #expect(try isThere(container("there")), "\(name)")
+    }
+  }
 }
