@@ -257,19 +257,21 @@ extension Queue {
         }
         entry = nil
         // One look before each wait: anything later raises the latch.
-        if let entry = try take(until: deadline) { return .done(entry) }
+        if let entry = try take(until: deadline, limit) { return .done(entry) }
         if isLost { return .again }
         return deadline.hasPassed ? .done(nil) : .wait(for: wake, until: deadline)
       }
     }
 
     /// Takes an entry; nil if there is none now, or if this consumer has to join again.
-    private func take(until deadline: ContinuousClock.Instant?) throws -> QueueEntry? {
+    private func take(
+      until deadline: ContinuousClock.Instant?, _ limit: ContinuousClock.Instant?
+    ) throws -> QueueEntry? {
       try queue.attempt("consume") {
         try confirmOpen()
         let tenure = state.withLock(\.tenure)
         do {
-          return try tenure.take(until: deadline)
+          return try tenure.take(until: deadline, limit)
         } catch  where error.isLossOfConsumer {
           // On etcd, or it was closed just now.
           try confirmOpen()

@@ -48,7 +48,7 @@ final class ConsumerTenure: Sendable {
     }
   }
 
-  private init(_ membership: QueueMembership, _ deliveries: DeliveryTerms) {
+  init(_ membership: QueueMembership, _ deliveries: DeliveryTerms) {
     self.deliveries = deliveries
     registration = membership.registration
     place = membership.source.place
@@ -60,11 +60,15 @@ final class ConsumerTenure: Sendable {
   private var wake: WakeLatch { deliveries.wake }
 
   /// Takes an entry; nil if there is none now.
-  func take(until deadline: ContinuousClock.Instant?) throws -> QueueEntry? {
+  ///
+  /// - Parameter limit: A look that finds much and no entry ends then.
+  func take(
+    until deadline: ContinuousClock.Instant?, _ limit: ContinuousClock.Instant?
+  ) throws -> QueueEntry? {
     try steps.withLock { steps in
-      if steps.isFirstLook, let entry = try steps.next(until: deadline) { return entry }
+      if steps.isFirstLook, let entry = try steps.next(until: deadline, limit) { return entry }
       try watch()
-      if let entry = try steps.next(until: deadline) { return entry }
+      if let entry = try steps.next(until: deadline, limit) { return entry }
       if let due = steps.due { wake.raise(at: due) }
       return nil
     }
@@ -167,9 +171,10 @@ struct ConsumerSteps {
   /// before waiting ones, but not twice in a row as long as something waits.
   ///
   /// - Throws: `leaseLost` if this consumer was replaced.
-  mutating func next(until deadline: ContinuousClock.Instant?) throws -> QueueEntry? {
+  mutating func next(
+    until deadline: ContinuousClock.Instant?, _ limit: ContinuousClock.Instant?
+  ) throws -> QueueEntry? {
     if !wasReleased, let entry = try nextReleased(until: deadline) { return entry }
-    let limit = deadline.map(CallLimit.callDeadline)
     while true {
       if let entry = try nextOfCurrent(until: deadline, limit) {
         wasReleased = false
