@@ -101,6 +101,21 @@ struct CommandTreeTests {
     }
   }
 
+  /// The shell does not end by the signal, and waits for what it has started.
+  @Test("gets a signal that its first process handles")
+  func handledSignals() throws {
+    for keeper in Self.keepers {
+      let outcome = try Session().shell(
+        Self.setUp + """
+          echo 'trap "echo heard >>log" TERM; sh inner; echo rest >>log' >outer
+          echo 'echo in >"$T/in"; exec sleep 1000' >inner
+          holds wormhole \(keeper) sh outer
+          kill -TERM $pid; wait $pid; cat log
+          """, within: .seconds(30))
+      #expect(outcome.output == "heard\nrest\n", "\(keeper): \(outcome)")
+    }
+  }
+
   @Test("keeps its file when its starter is killed")
   func killed() throws {
     let outcome = try Session().shell(
