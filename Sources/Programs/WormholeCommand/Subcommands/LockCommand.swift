@@ -19,6 +19,7 @@ extension CommandDescription {
       does WORMHOLE_FILE. The changed copy is published in one step when the command ends with \
       status 0; when it fails, nothing is published:
         \(ProgramName.called) lock settings.json -- sed -i s/old/new/ {}
+      The copy of a directory has files of its own: of hard links each becomes one.
       A shell gets it as a word of its own, because it would take spaces and signs in a name apart:
         \(ProgramName.called) lock 'a b' -- sh -c 'sort -u "$1" -o "$1"' sh {}
 
