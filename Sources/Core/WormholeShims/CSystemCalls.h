@@ -206,6 +206,8 @@ struct csys_beginning {
   const char *_Nullable output;
   // Whether it is killed when the thread that started it ends.
   int ends_with_parent;
+  // Its current directory, or -1 for that of its parent.
+  int directory;
 };
 
 // Closes all descriptors from the lowest up, except two.
@@ -270,6 +272,7 @@ static inline void csys_become(
     // No signal reports the parent's end before that call.
     if (getppid() != parent) _exit(127);
   }
+  if (beginning->directory != -1 && fchdir(beginning->directory) == -1) return;
   // Handlers are functions of the old program.
   for (int number = 1; number < NSIG; number++) {
     struct sigaction action;

@@ -41,6 +41,8 @@ package struct ChildProcess: ~Copyable, Sendable {
   ///   - arguments: The arguments without the program's own name.
   ///   - environment: The whole environment, as "NAME=value"; nil passes on this process's.
   ///   - inherited: The file that the program and its descendants have open as descriptor 10.
+  ///   - directory: Its current directory, in which a relative path to the program begins; nil for that of
+  ///     this process.
   ///   - endsWithParent: Whether the program is killed when the calling thread ends, at the latest
   ///     with its process (`PR_SET_PDEATHSIG`). Programs that it starts are not killed, and a
   ///     program that changes its user is exempt.
@@ -49,11 +51,11 @@ package struct ChildProcess: ~Copyable, Sendable {
   package init(
     _ program: String, _ arguments: [String], environment: [String]? = nil,
     input: Int32 = 0, output: Int32 = 1, errors: Int32 = 2, inheriting inherited: Int32? = nil,
-    endsWithParent: Bool = false
+    in directory: Int32? = nil, endsWithParent: Bool = false
   ) throws(Errno) {
     let beginning = csys_beginning(
       standard: (input, output, errors), inherited: inherited ?? -1, output: nil,
-      ends_with_parent: endsWithParent ? 1 : 0)
+      ends_with_parent: endsWithParent ? 1 : 0, directory: directory ?? -1)
     self = try Self.start(program, arguments, environment: environment, beginning: beginning)
   }
 
@@ -74,7 +76,8 @@ package struct ChildProcess: ~Copyable, Sendable {
     let output: UnsafeMutablePointer<CChar>? = strdup(path)
     defer { free(output) }
     let beginning = csys_beginning(
-      standard: (-1, -1, -1), inherited: -1, output: UnsafePointer(output), ends_with_parent: 0)
+      standard: (-1, -1, -1), inherited: -1, output: UnsafePointer(output), ends_with_parent: 0,
+      directory: -1)
     self = try Self.start(program, arguments, environment: environment, beginning: beginning)
   }
 

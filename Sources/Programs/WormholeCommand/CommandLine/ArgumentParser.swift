@@ -103,8 +103,9 @@ struct ArgumentParser {
         "'\(name)' runs no command, found '\(first)' after '--', which goes before arguments that "
           + "begin with '-'")
     }
+    // No program has such a name, but a number may begin so.
     let isOperand =
-      operands.count < command.positionals.count && rest.first.map(isOption) ?? false
+      operands.count < command.positionals.count && rest.first?.hasPrefix("-") ?? false
     let own = command.tail == nil ? rest : isOperand ? rest.prefix { $0 != "--" } : []
     operands += zip(own, own.indices).map { ($0, $1) }
     guard command.tail != nil, !isOperand || own.count < rest.count else { return }

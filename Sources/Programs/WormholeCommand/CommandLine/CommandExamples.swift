@@ -46,14 +46,17 @@ enum CommandExamples {
     wormhole queue put jobs '{"film":"Metropolis"}'
     wormhole queue put jobs report --at 07:00
     find . -name '*.jpg' | wormhole queue put jobs --lines --string
+    wormhole queue put jobs --env PATH -- ./print -n 2
     wormhole queue take jobs
     wormhole queue take jobs --follow --retries 3 -- ./print
     wormhole queue take jobs --follow -j 4 --limit 5m -- ./print
+    wormhole queue take jobs --run -j 4
     wormhole queue peek jobs
     wormhole queue peek jobs --count 10 --envelope
     wormhole queue list
     wormhole queue list jobs
     wormhole queue list jobs --json
+    id=$(wormhole queue put jobs -- ./print) && wormhole queue list jobs "$id"
     id=$(wormhole queue put jobs 8) && wormhole queue remove jobs "$id"
     wormhole queue remove jobs --failed
     wormhole queue purge jobs --yes

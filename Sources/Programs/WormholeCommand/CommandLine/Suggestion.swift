@@ -140,9 +140,15 @@ extension ArgumentParser {
     // A list takes every operand; where a command must follow, it is probably the second.
     guard command.tail != nil, tail == nil,
       isNeeded || !command.positionals.contains(where: \.isRepeating),
-      let first = operands.dropFirst(command.positionals.count).first
+      operands.count > command.positionals.count
     else { return nil }
-    return line(arguments[..<first.place] + ["--"] + arguments[first.place...])
+    // An optional operand and a command may exclude each other.
+    let last = command.positionals.count
+    let lines = (max(0, last - 1)...last).reversed().map { index in
+      let place = operands[index].place
+      return arguments[..<place] + ["--"] + arguments[place...]
+    }
+    return line(lines.first { isLine($0, path[0]) } ?? lines[0])
   }
 
   /// The command line with `--suite` before the first operand, which is a domain for defaults(1); nil if

@@ -90,8 +90,7 @@ struct JSONWriter {
 }
 
 extension PropertyListValue {
-  /// The longest text in a line, in characters, and the largest value that is written at all.
-  private static let longestText = 160
+  /// The largest value that is written in a line at all.
   private static let largestValue = 65_536
 
   /// A value within a line for people: JSON, cut where it is long; nil if it is too large, or if
@@ -101,12 +100,20 @@ extension PropertyListValue {
     guard (bytes ?? 0) <= Self.largestValue else { return nil }
     do {
       let text = try JSONWriter.string(self).onOneLine
-      guard text.count > Self.longestText else { return text }
-      return text.prefix(Self.longestText) + "…" + (bytes.map { " (\($0) B)" } ?? "")
+      let short = text.shortened
+      return short == text ? text : short + (bytes.map { " (\($0) B)" } ?? "")
     } catch {
       return nil
     }
   }
+}
+
+extension String {
+  /// In characters.
+  private static let longest = 160
+
+  /// The text, or its beginning, where it is too long for a line.
+  var shortened: String { count > Self.longest ? prefix(Self.longest) + "…" : self }
 }
 
 /// JSON from an argument, standard input or a program: as a value, or as an error that names the place.

@@ -8,6 +8,8 @@ import WormholeToolkit
 /// A delivery that this process has received, to be settled when it is handled: an entry, or a message
 /// to a peer. Most of its members are those of `PeerDelivery`.
 protocol HandledDelivery {
+  associatedtype ID: CustomStringConvertible
+  var id: ID { get }
   var value: PropertyListValue { get }
   var sender: String { get }
   var sent: Date { get }
@@ -53,9 +55,15 @@ extension ParsedArguments {
   /// The attempts that `--retries` allows; nil for any number.
   var attempts: Int? { unsigned("retries").map { Int(min($0, UInt64(Int32.max))) + 1 } }
 
+  /// Whether one delivery after the other is handled, until a signal or until none is left.
+  var takesAll: Bool {
+    has("follow") || has("drain") || (has("run") && !isGiven("count"))
+  }
+
   /// - Parameter noun: the delivery: "a message".
   func problemWithoutCommand(_ noun: String) -> String? {
-    guard tail == nil, let option = ["retries", "fail-status"].first(where: isGiven) else {
+    guard tail == nil, !has("run"), let option = ["retries", "fail-status"].first(where: isGiven)
+    else {
       return nil
     }
     return "--\(option) needs a command: \(noun) that was printed is not delivered again"
@@ -89,6 +97,8 @@ struct DeliveryHandler {
   let deadline: ContinuousClock.Instant
   /// The descriptor that the command inherits: as long as it is open, the delivery is this receiver's.
   var inherited: () -> Int32? = { nil }
+  /// With it a delivery is a `Job`, which is run, and its result is kept there.
+  var results: JobResults?
   let environment: CommandEnvironment
 
   /// Handles a delivery, and acknowledges it.
@@ -108,6 +118,7 @@ struct DeliveryHandler {
   }
 
   private func settle(_ delivery: some HandledDelivery) throws -> ExitStatus? {
+    if let results { return try runJob(delivery, keepingItsResultIn: results) }
     let hasEnvelope = arguments.has("envelope")
     let bytes: [UInt8]
     do {
@@ -130,12 +141,55 @@ struct DeliveryHandler {
       try acknowledge(delivery)
       return .done
     }
+    return try conclude(delivery, run(command, input: bytes, for: delivery))
+  }
+
+  /// Runs the command that an entry is, and keeps its result.
+  private func runJob(
+    _ delivery: some HandledDelivery, keepingItsResultIn results: JobResults
+  ) throws -> ExitStatus? {
+    guard let job = Job(delivery.value) else {
+      let reason = "it is no command, as 'queue put -- COMMAND' stores one"
+      return try refuse(
+        delivery, "cannot run \(delivery.title): \(reason)", because: reason, .badData)
+    }
+    let began = Date()
+    var end: CommandEnd
+    do {
+      let command = try job.command(container: arguments.containerVariables())
+      end = try run(command, for: delivery, keepingLast: JobResults.mostOutput)
+    } catch let error as CommandError {
+      // It is the job's: this process goes on with the next one.
+      end = CommandEnd(status: error.status, failure: "\(error)")
+    }
+    // What is given back was not attempted.
+    if end.failure == nil || !interruption.isRequested {
+      let result = JobResult(
+        id: "\(delivery.id)", attempt: delivery.attempt, job: job, began: began, ended: Date(),
+        status: end.status.rawValue, reason: end.failure, output: end.output)
+      do {
+        try results.add(result)
+      } catch {
+        environment.report("the result of \(delivery.title) is not kept: \(sentence(of: error))")
+      }
+    }
+    return try conclude(delivery, end)
+  }
+
+  /// Runs a command for a delivery to its end, or to its limit.
+  ///
+  /// - Parameter mostOutput: with it, what it prints is collected; otherwise it has our output.
+  private func run(
+    _ command: ExternalCommand, input: [UInt8] = [], for delivery: some HandledDelivery,
+    keepingLast mostOutput: Int? = nil
+  ) throws -> CommandEnd {
     let limit = arguments.duration("limit")
     let end = limit.map { ContinuousClock.now + $0 }
-    let (termination, _, isLate) = try environment.withoutTimeLimit {
+    let (termination, output, isLate) = try environment.withoutTimeLimit {
       try command.run(
-        input: bytes, variables: variables(of: delivery), interruption: interruption, work: .tree,
-        inheriting: inherited(), until: end)
+        input: input, variables: variables(of: delivery), collectsOutput: mostOutput != nil,
+        keepingLast: mostOutput, interruption: interruption, work: .tree, inheriting: inherited(),
+        until: end)
     }
     var status = ExitStatus(termination)
     var ending = command.failure(termination)
@@ -146,7 +200,16 @@ struct DeliveryHandler {
         + ", because it had run for \(limit.shortText)"
       status = .deadline
     }
-    guard let failure = ending else {
+    return CommandEnd(
+      status: status, failure: ending, output: output,
+      isFinal: status != .deadline && termination.isExit(arguments.count("fail-status")))
+  }
+
+  /// Settles a delivery whose command has ended.
+  private func conclude(
+    _ delivery: some HandledDelivery, _ end: CommandEnd
+  ) throws -> ExitStatus? {
+    guard let failure = end.failure else {
       try acknowledge(delivery)
       return .done
     }
@@ -154,22 +217,20 @@ struct DeliveryHandler {
       try delivery.giveBack()
       environment.report("\(delivery.title) goes back, because this process ends: \(failure)")
       // An orderly end of those that go on until a signal.
-      guard arguments.has("follow") || arguments.has("drain") else { throw interruption.endStatus }
+      guard arguments.takesAll else { throw interruption.endStatus }
       return nil
     }
     let sentence = "\(failure), given \(delivery.title)"
-    if termination.isExit(arguments.count("fail-status")), status != .deadline {
-      return try refuse(delivery, sentence, because: failure, status)
-    }
+    if end.isFinal { return try refuse(delivery, sentence, because: failure, end.status) }
     // A process that has taken the delivery over has killed the command first: then this fails.
-    if let attempts = arguments.attempts {
-      return try retry(delivery, sentence, because: failure, atMost: attempts) ? nil : status
+    if let attempts = arguments.attempts ?? (results == nil ? nil : 1) {
+      return try retry(delivery, sentence, because: failure, atMost: attempts) ? nil : end.status
     }
     // If another process has taken it over, and killed the command first, this fails.
     try delivery.retry(after: .zero, because: failure)
     throw CommandError(
       cannot: "handle \(delivery.title)",
-      because: "\(failure); it is delivered again to the next receiver", status: status)
+      because: "\(failure); it is delivered again to the next receiver", status: end.status)
   }
 
   /// Acknowledges it as soon as the container can be reached: it is handled, and would be once more. Until a
@@ -223,6 +284,16 @@ struct DeliveryHandler {
     environment.report(sentence + "; it is kept: '\(command)' sends it again")
     return status
   }
+}
+
+/// How the command of a delivery has ended.
+private struct CommandEnd {
+  let status: ExitStatus
+  /// Why that is a failure; nil if it is none.
+  let failure: String?
+  var output: [UInt8] = []
+  /// Whether no further attempt is to be made.
+  var isFinal = false
 }
 
 extension Termination {

@@ -8,21 +8,25 @@ struct ExternalCommand: Sendable {
   let words: [String]
   /// The variables with which the program finds the container of its starter; none without one.
   var container: [String: String] = [:]
+  /// The current directory of the program; nil for that of this process.
+  var directory: SharedDescriptor?
 
   /// Starts the program.
   ///
   /// - Parameters:
+  ///   - errors: its standard error; nil for ours.
   ///   - inherited: the descriptor that the program gets as its descriptor 10.
   ///   - endsWithParent: whether the kernel kills the program together with this process; the calling
   ///     thread must be the main one then.
   func start(
-    variables: [String: String], input: Int32 = 0, output: Int32 = 1,
+    variables: [String: String], input: Int32 = 0, output: Int32 = 1, errors: Int32? = nil,
     inheriting inherited: Int32? = nil, endsWithParent: Bool = true
   ) throws(Errno) -> ChildProcess {
     let variables = container.merging(variables) { $1 }
     return try ChildProcess(
       words[0], Array(words.dropFirst()), environment: Self.environment(with: variables),
-      input: input, output: output, inheriting: inherited, endsWithParent: endsWithParent)
+      input: input, output: output, errors: errors ?? 2, inheriting: inherited,
+      in: directory?.descriptor.rawValue, endsWithParent: endsWithParent)
   }
 
   private static func environment(with variables: [String: String]) -> [String] {
@@ -43,6 +47,8 @@ struct ExternalCommand: Sendable {
   ///   - input: its standard input, from a file in memory: it may be longer than a pipe holds, and
   ///     the program need not read it.
   ///   - collectsOutput: whether its standard output is returned; otherwise it shares ours.
+  ///   - mostOutput: with it, standard error is collected, too, in one text, of which this many bytes are
+  ///     kept, the last ones. Without it all is kept.
   ///   - interruption: passes signals on to the program; without it, a signal ends this process.
   ///   - unwanted: readable once no caller waits for the result any more; the program then gets
   ///     SIGTERM. Needs `interruption`.
@@ -53,7 +59,8 @@ struct ExternalCommand: Sendable {
   /// - Throws: `CommandError` when it cannot be started.
   func run(
     input: [UInt8], variables: [String: String] = [:], collectsOutput: Bool = false,
-    interruption: Interruption? = nil, unwanted: OneResult<Bool>? = nil,
+    keepingLast mostOutput: Int? = nil, interruption: Interruption? = nil,
+    unwanted: OneResult<Bool>? = nil,
     work: CommandWork = .first, inheriting inherited: Int32? = nil,
     until limit: ContinuousClock.Instant? = nil
   ) throws -> (termination: Termination, output: [UInt8], isLate: Bool) {
@@ -62,11 +69,12 @@ struct ExternalCommand: Sendable {
       let pipe = try makePipe()
       let child = try start(
         variables: variables, input: standardInput.rawValue,
-        output: collectsOutput ? pipe.write.rawValue : 1, inheriting: inherited)
+        output: collectsOutput ? pipe.write.rawValue : 1,
+        errors: mostOutput == nil ? nil : pipe.write.rawValue, inheriting: inherited)
       let source = pipe.takeRead()
       return try child.waitForEnd(
-        interruption, work: work, collecting: collectsOutput ? source : nil, unwanted: unwanted,
-        until: limit)
+        interruption, work: work, collecting: collectsOutput ? source : nil,
+        keepingLast: mostOutput, unwanted: unwanted, until: limit)
     } catch {
       throw self.error(error)
     }
@@ -121,9 +129,15 @@ struct ExternalCommand: Sendable {
 struct CollectedOutput {
   private(set) var bytes: [UInt8] = []
   private var pipe: SharedDescriptor?
+  private let most: Int?
 
-  /// - Parameter pipe: nil if nothing is collected.
-  init(_ pipe: SharedDescriptor?) { self.pipe = pipe }
+  /// - Parameters:
+  ///   - pipe: nil if nothing is collected.
+  ///   - most: keep this many bytes, the last ones; nil for all.
+  init(_ pipe: SharedDescriptor?, keepingLast most: Int? = nil) {
+    self.pipe = pipe
+    self.most = most
+  }
 
   /// Readable when there is output; nil when the program has closed its end.
   var descriptor: Int32? { pipe?.descriptor.rawValue }
@@ -132,13 +146,19 @@ struct CollectedOutput {
     guard let descriptor else { return }
     let chunk = try Program.read(from: descriptor, maximumBytes: 64 << 10)
     bytes += chunk
+    if let most { bytes.removeFirst(max(0, bytes.count - most)) }
     // A program that prints without end gets SIGPIPE.
     if chunk.isEmpty || bytes.count > JSONInput.maximumBytes { pipe = nil }
   }
 
   /// Reads the rest after the program's end, without waiting for its own children.
   mutating func readRest() throws(Errno) {
-    while let descriptor, try waitReadable([descriptor], until: .now)[0] { try read() }
+    // A daemon that it has left behind may print for ever.
+    let end = ContinuousClock.now + .seconds(1)
+    while let descriptor, try waitReadable([descriptor], until: .now)[0] {
+      try read()
+      if most != nil, .now >= end { return }
+    }
   }
 }
 

@@ -277,17 +277,19 @@ extension ChildProcess {
   ///     this process.
   ///   - work: what is waited for; more than the first process needs an interruption that adopts.
   ///   - pipe: the output of the program; nil if it is not collected.
+  ///   - mostOutput: how many bytes of it are kept, the last ones; nil for all.
   ///   - unwanted: once it is readable, the work gets SIGTERM.
   ///   - role: without it the work may not go on: it gets SIGTERM, and is killed later.
   ///   - limit: when it has passed, the work gets SIGTERM, and is killed `killDelay` later.
   ///   - mustEnd: called after each event, and once a minute; true if SIGTERM should be sent.
   func waitForEnd(
     _ interruption: Interruption?, work: CommandWork = .first,
-    collecting pipe: SharedDescriptor? = nil, unwanted: OneResult<Bool>? = nil,
+    collecting pipe: SharedDescriptor? = nil, keepingLast mostOutput: Int? = nil,
+    unwanted: OneResult<Bool>? = nil,
     under role: RoleWatch? = nil, until limit: ContinuousClock.Instant? = nil,
     mustEnd: () -> Bool = { false }
   ) throws(Errno) -> (termination: Termination, output: [UInt8], isLate: Bool) {
-    var output = CollectedOutput(pipe)
+    var output = CollectedOutput(pipe, keepingLast: mostOutput)
     var asked: ContinuousClock.Instant?
     var isKilled = false
     var ended: Termination?

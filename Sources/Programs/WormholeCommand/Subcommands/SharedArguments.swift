@@ -152,9 +152,12 @@ extension ParsedArguments {
 
   /// The command after `--`, in whose environment the container is that of this line; nil without one.
   func command() throws -> ExternalCommand? {
-    try tail.map { words in
-      ExternalCommand(words: words, container: try selectedContainer?.variables(to: "run") ?? [:])
-    }
+    try tail.map { ExternalCommand(words: $0, container: try containerVariables()) }
+  }
+
+  /// The environment in which a command finds the container of this line.
+  func containerVariables() throws -> [String: String] {
+    try selectedContainer?.variables(to: "run") ?? [:]
   }
 
   func requiredCommand() throws -> ExternalCommand {

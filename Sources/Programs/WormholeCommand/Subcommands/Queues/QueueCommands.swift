@@ -29,6 +29,9 @@ extension CommandDescription {
       With --delay or --at it is stored at once, and nobody takes it before. --at is a time of the day, \
       as the local clock shows it next (07:00), or an instant (2026-12-31T07:00:00Z); one that has passed \
       delays nothing. If no process takes at that time, the entry waits.
+
+      With a COMMAND the entry is that command, for 'queue take --run': its words, the current directory, and of \
+      the environment the variables that --env names. The rest of the environment is that of 'queue take'.
       """,
     arguments: [.queueName, .jsonValue("entry")] + ArgumentDescription.valueSources + [
       .lines, .from, .durable("it"), .expires,
@@ -40,14 +43,19 @@ extension CommandDescription {
       .value(
         "priority", .choice(EntryPriority.allCases.map(\.word)), named: "priority",
         standard: "standard", help: "Entries of a higher priority are delivered first."),
+      .value(
+        "env", .identifier, named: "name",
+        help: "Keep this variable of the environment for COMMAND; may be given several times.",
+        isRepeating: true),
       .whileRole, .wait, .timeout,
+      .command("The entry is this command, which 'queue take --run' runs."),
     ]
   ) { arguments, environment in
     let deadline = arguments.deadline()
     let waits = arguments.text("wait") != nil
     // Opened for the first value: without one, no container is made.
     var opened: Queue.Sender?
-    try arguments.forEachValue(environment, object: "the entry") { value in
+    try arguments.forEachEntry(environment) { value in
       // Not by `??`: with the compiler 6.3 a failed opening would end the program by a signal.
       let sender = if let opened { opened } else { try arguments.openSender(environment) }
       opened = sender
@@ -64,7 +72,9 @@ extension CommandDescription {
       }
     }
   }
-  .refusing { ParsedArguments.messageProblem($0) ?? $0.conflict(of: "delay", "at") }
+  .refusing {
+    ParsedArguments.messageProblem($0) ?? $0.conflict(of: "delay", "at") ?? $0.entryProblem
+  }
 
   static let queueRemove = CommandDescription(
     name: "remove", aliases: ["cancel", "forget"],
@@ -155,6 +165,22 @@ extension ParsedArguments {
     try container.openExisting()?.queue(requiredText("name"))
   }
 
+  /// Calls a closure with the command after `--`, or with each value that the arguments give.
+  fileprivate func forEachEntry(
+    _ environment: CommandEnvironment, _ body: (PropertyListValue) throws -> Void
+  ) throws {
+    guard let tail else { return try forEachValue(environment, object: "the entry", body) }
+    try body(Job(words: tail, variables: texts("env"), environment).propertyList)
+  }
+
+  /// The problem if the entry is to be a command and a value, or variables are kept for none.
+  fileprivate var entryProblem: String? {
+    guard tail != nil else { return isGiven("env") ? "--env needs a command after '--'" : nil }
+    if text("value") != nil { return "a value and a command exclude each other" }
+    return ["lines", "file", "string", "data", "strict", "plist", "nulls"].first(where: isGiven)
+      .map { "--\($0) and a command exclude each other" }
+  }
+
   /// The time that `--delay` gives, or that is left until `--at`; nil for an entry that is due at once.
   fileprivate var delay: Duration? {
     guard let time = text("at").flatMap(ValueKind.time) else { return duration("delay") }
@@ -209,14 +235,17 @@ extension EntryPriority {
 extension Queue {
   /// The entry with an id, as `queue put` prints it, or with a short one, as `queue list` shows it;
   /// throws if several have the short one.
-  fileprivate func entryID(_ text: String) throws -> QueueEntryID? {
+  ///
+  /// - Parameter ended: the ids of entries that have ended, which may be meant, too.
+  func entryID(_ text: String, among ended: [QueueEntryID] = []) throws -> QueueEntryID? {
     if let id = QueueEntryID(text) { return id }
-    let found = try (outstanding().map(\.id) + failures().map(\.id)).filter { $0.shortText == text }
+    let known = try Set(outstanding().map(\.id) + failures().map(\.id) + ended)
+    let found = known.filter { $0.shortText == text }
     guard found.count < 2 else {
       throw CommandError.no(
         "choose the entry \(text)",
         because: "several have this id; give a whole one: "
-          + found.map(\.description).joined(separator: ", "))
+          + found.map(\.description).sorted().joined(separator: ", "))
     }
     return found.first
   }

@@ -2,11 +2,12 @@ import FoundationEssentials
 import Wormhole
 import WormholeInspection
 import WormholePropertyLists
+import WormholeWorkshop
 
 extension CommandDescription {
   static let queueList = CommandDescription(
     name: "list",
-    abstract: "Show the queues, or the entries of one.",
+    abstract: "Show the queues, the entries of one, or one entry.",
     discussion: """
       Of a queue all entries are shown that are taken or wait, those that have failed and were kept, and \
       those whose file is damaged, in this order; nothing is taken. The id in the table is a short one, which the other commands take, \
@@ -14,10 +15,17 @@ extension CommandDescription {
       "priority": ..., "reason": ..., "sender": ..., "sent": ..., "status": ..., "value": ...}, without \
       what it does not have. The status is 'taken', 'stored', 'failed' or 'unreadable'; 'expired' if no consumer has \
       ended the entry yet. What a 'queue take' had that has ended waits: the next one gets it first.
+
+      With an ID that entry is shown, and if 'queue take --run' has run it, the end of each attempt that is kept, with \
+      what it printed. One whose process was killed has none. With --json these are "results": [{"attempt": ..., \
+      "began": ..., "ended": ..., "exit": ..., "id": ..., "output": ..., "reason": ..., "value": ...}, ...]. With \
+      --ended a list shows the commands that have ended, instead of what waits.
       """,
     arguments: [
       .optional(
         "name", .live(.queue), help: "The name of a queue; without it, the queues are shown."),
+      .optional("id", .identifier, help: "The id that 'queue put' or 'queue list' printed."),
+      .flag("ended", help: "Show the commands that 'queue take --run' has run to an end."),
       .jsonLines,
     ]
   ) { arguments, environment in
@@ -28,12 +36,32 @@ extension CommandDescription {
       }
     }
     let queue = try arguments.container.openExisting()?.queue(name)
-    let listed =
+    var listed =
       try (queue?.listed() ?? []).map(ListedEntry.init)
       + (queue?.failures() ?? []).map(ListedEntry.init)
       + (queue?.unreadable() ?? []).map { ListedEntry(unreadable: $0.id, reason: $0.reason) }
+    if let queue, arguments.has("ended") || arguments.text("id") != nil {
+      let results = try JobResults(of: queue).all()
+      let present = Set(listed.map(\.id))
+      let ended = results.compactMap(ListedEntry.init).filter { !present.contains($0.id) }.latest
+      if let text = arguments.text("id") {
+        let id = try queue.entryID(text, among: ended.map(\.id))
+        guard let entry = (listed + ended).first(where: { $0.id == id }) else {
+          throw CommandError.no("show \(text.quoted)", because: "there is no entry with this id")
+        }
+        return try environment.print(
+          entry, arguments, results.filter { $0.id == entry.id.description })
+      }
+      listed = ended
+    }
     try environment.print(
       listed, arguments, under: ["ENTRY", "FROM", "SENT", "STATUS", "VALUE"], cells: \.cells)
+  }
+  .refusing {
+    $0.has("ended") && $0.text("name") == nil ? "--ended needs the name of a queue" : nil
+  }
+  .refusing {
+    $0.has("ended") && $0.text("id") != nil ? "--ended and an id exclude each other" : nil
   }
 
   static let queuePeek = CommandDescription(
@@ -67,10 +95,65 @@ extension CommandDescription {
   }
 }
 
-/// An entry in a list: it waits, is taken, or has failed.
+extension CommandEnvironment {
+  /// Prints an entry, and how each attempt to run it has ended.
+  fileprivate func print(
+    _ entry: ListedEntry, _ arguments: ParsedArguments, _ results: [JobResult]
+  ) throws {
+    guard !arguments.has("json") else {
+      let results = results.isEmpty ? nil : results
+      let whole = entry.propertyList.dictionaryValue ?? [:]
+      return try print(
+        json: .dictionary(whole.merging(["results": results].compactMapValues(\.member)) { $1 }))
+    }
+    func line(_ label: String, _ text: String) throws {
+      try print(line: "  " + label.padded(to: 11) + text.onOneLine)
+    }
+    try print(line: entry.id.description.onOneLine)
+    if let job = entry.value.flatMap(Job.init) {
+      try line("command", job.line)
+      try line("directory", job.directory)
+      for (name, value) in job.variables.sorted(by: { $0.key < $1.key }) {
+        try line("variable", "\(name)=\(value.quotedForShell)")
+      }
+    } else {
+      try line("value", entry.valueText)
+    }
+    try line("sent", "\(entry.id.sent.secondsText) from \(entry.id.sender)")
+    try line("status", entry.status)
+    var next = 1
+    for result in results {
+      for number in next..<max(next, result.attempt) {
+        try line("attempt \(number)", "no result is kept, as when its process was killed")
+      }
+      next = result.attempt + 1
+      let times = "\(result.began.secondsText) to \(result.ended.secondsText)"
+      try line("attempt \(result.attempt)", "\(times): \(result.sentence)")
+      // As the program has printed it, unless that could control the terminal.
+      let output =
+        isTerminal
+        ? result.output.split(separator: "\t", omittingEmptySubsequences: false)
+          .map { String($0).withoutControlCharacters }.joined(separator: "\t") : result.output
+      try print(output.isEmpty || output.hasSuffix("\n") ? output : output + "\n")
+    }
+  }
+}
+
+extension [ListedEntry] {
+  /// Those of which each is the last one with its id.
+  fileprivate var latest: [ListedEntry] {
+    var last: [QueueEntryID: Int] = [:]
+    for (index, entry) in enumerated() { last[entry.id] = index }
+    return indices.filter { last[self[$0].id] == $0 }.map { self[$0] }
+  }
+}
+
+/// An entry in a list: it waits, is taken, has failed, or has ended.
 private struct ListedEntry: JSONObject {
+  let id: QueueEntryID
   let propertyList: PropertyListValue
-  let cells: [String]
+  let status: String
+  let value: PropertyListValue?
 
   init(_ entry: QueueReceipt) {
     propertyList = entry.propertyList
@@ -78,7 +161,7 @@ private struct ListedEntry: JSONObject {
     if entry.status == .stored, let due = entry.id.due { status += ", due \(due.secondsText)" }
     if let priority = entry.id.priority.optionalWord { status += ", \(priority) priority" }
     if let key = entry.key { status += ", key \(key.quoted)" }
-    cells = Self.cells(entry.id, status: status, entry.payload)
+    (id, self.status, value) = (entry.id, status, entry.payload)
   }
 
   init(_ failure: QueueFailure) {
@@ -86,7 +169,19 @@ private struct ListedEntry: JSONObject {
       "id": failure.id.description, "reason": failure.reason, "sender": failure.id.sender,
       "sent": failure.id.sent, "status": "failed", "value": failure.payload,
     ])
-    cells = Self.cells(failure.id, status: "failed: \(failure.reason)", failure.payload)
+    (id, status, value) = (failure.id, "failed: \(failure.reason)", failure.payload)
+  }
+
+  /// Nil for one of which another program has written a wrong id.
+  init?(_ result: JobResult) {
+    guard let id = QueueEntryID(result.id) else { return nil }
+    propertyList = .object([
+      "id": result.id, "reason": result.reason, "sender": id.sender, "sent": id.sent,
+      "status": "ended", "value": result.job,
+    ])
+    (self.id, status, value) = (
+      id, "\(result.sentence), \(result.ended.secondsText)", result.job.propertyList
+    )
   }
 
   init(unreadable id: QueueEntryID, reason: String) {
@@ -94,13 +189,14 @@ private struct ListedEntry: JSONObject {
       "id": id.description, "reason": reason, "sender": id.sender, "sent": id.sent,
       "status": "unreadable",
     ])
-    cells = Self.cells(id, status: "cannot be read: \(reason)", nil)
+    (self.id, status, value) = (id, "cannot be read: \(reason)", nil)
   }
 
-  private static func cells(
-    _ id: QueueEntryID, status: String, _ value: PropertyListValue?
-  ) -> [String] {
-    let text = value.map { $0.shortText() ?? "(too large)" } ?? "-"
-    return [id.shortText, id.sender, id.sent.secondsText, status, text]
+  var cells: [String] { [id.shortText, id.sender, id.sent.secondsText, status, valueText] }
+
+  /// A command is shown as it is typed.
+  var valueText: String {
+    guard let value else { return "-" }
+    return Job(value)?.line.shortened ?? value.shortText() ?? "(too large)"
   }
 }

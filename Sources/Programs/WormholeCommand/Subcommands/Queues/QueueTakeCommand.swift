@@ -25,6 +25,13 @@ extension CommandDescription {
       its id acknowledges it, 'ID retry REASON' and 'ID fail REASON' do as a COMMAND that fails. It has as \
       many at a time as --jobs says. When its input ends, what has no answer goes back.
 
+      With --run each entry is a command of 'queue put -- COMMAND', and is run in the directory of its \
+      sender, without input. The process takes one after the other, as with --follow, unless --count or --drain is \
+      given. A command that fails, cannot be started or has no directory any more has failed, as with --retries 0, \
+      unless --retries is given; one whose process is killed is run again. What it prints, up to the last \
+      64 KiB, and its status are kept for the last 100 or so: 'queue list NAME ID' shows them. They are messages of the \
+      log NAME.results, and 'log bounds' keeps more or fewer.
+
       With --limit COMMAND gets SIGTERM when it has run that long, and SIGKILL ten seconds later; that is \
       a failure with status 124.
 
@@ -58,10 +65,12 @@ extension CommandDescription {
       .value("count", .count, standard: "1", help: "Take this many, one after the other."),
       .flag("follow", help: "Take one after the other, until a signal ends this process."),
       .flag("drain", help: "Take one after the other, until none is left."),
+      .flag("run", help: "Run the command that each entry is, and keep its output and status."),
       .value(
         "jobs", letter: "j", .count, named: "n", standard: "1",
         help:
-          "With --follow or --drain, run this many commands at the same time, at most \(mostJobs)."),
+          "With --follow, --drain or --run, run this many commands at the same time, at most \(mostJobs)."
+      ),
       .value("limit", .duration, help: "The longest time that a command may run; by default any."),
       .timeout, .readyDescriptor,
       .flag("envelope", help: "Print each entry with its sender, id and time of sending."),
@@ -82,7 +91,8 @@ extension CommandDescription {
     let name = arguments.requiredText("name")
     let queue = try arguments.container.open(.queue(name)).queue(name)
     let interruption = try Interruption(
-      adopts: true, endsWithReader: arguments.tail == nil, endsWithInput: isCopy)
+      adopts: true, endsWithReader: arguments.tail == nil && !arguments.has("run"),
+      endsWithInput: isCopy)
     let isWaiting = Atomic(false)
     let reportWaiting: @Sendable (ContinuousClock.Instant) -> Void = { limit in
       if limit > .now, !isWaiting.exchange(true, ordering: .relaxed) {
@@ -106,7 +116,8 @@ extension CommandDescription {
     }
     let handler = DeliveryHandler(
       arguments: arguments, receiver: name, interruption: interruption, deadline: deadline,
-      inherited: { worker.inheritable }, environment: environment)
+      inherited: { worker.inheritable },
+      results: arguments.has("run") ? JobResults(of: queue) : nil, environment: environment)
     try arguments.handleEach(
       of: { limit in
         if let entry = try worker.next(until: .now) { return entry }
@@ -126,6 +137,13 @@ extension CommandDescription {
     ) { try handler.handle($0) }
   }
   .refusing { arguments in
+    if arguments.has("run") {
+      if arguments.tail != nil { return "--run and a command exclude each other" }
+      if let option = ["ack", "envelope", "raw", "format", "pretty"].first(where: arguments.isGiven)
+      {
+        return "--run and --\(option) exclude each other"
+      }
+    }
     if arguments.has("ack") {
       if arguments.tail != nil { return "--ack and a command exclude each other" }
       if let option = ["limit", "fail-status", "drain"].first(where: arguments.isGiven) {
@@ -134,7 +152,9 @@ extension CommandDescription {
       return arguments.conflict(of: "follow", "count")
     }
     if let problem = arguments.problemWithoutCommand("an entry") { return problem }
-    if arguments.tail == nil, let option = ["limit", "jobs"].first(where: arguments.isGiven) {
+    if arguments.tail == nil, !arguments.has("run"),
+      let option = ["limit", "jobs"].first(where: arguments.isGiven)
+    {
       return "--\(option) needs a command"
     }
     if arguments.duration("limit") == .zero {
@@ -151,8 +171,6 @@ extension CommandDescription {
 }
 
 extension ParsedArguments {
-  fileprivate var takesAll: Bool { has("follow") || has("drain") }
-
   /// Prints entries, each of which another program answers on standard input.
   fileprivate func printAnswered(
     _ worker: Queue.Consumer, after first: QueueEntry?, until deadline: ContinuousClock.Instant,

@@ -1,0 +1,80 @@
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+import WormholeWorkshop
+
+/// A command as an entry of a queue: `queue put -- COMMAND` stores it, and `queue take --run` runs it.
+///
+/// Other programs may store such entries, too. All paths are absolute, and `environment` may be missing.
+///
+/// ```
+/// {"command":["make","all"],"directory":"/home/ada/film","environment":{"CC":"clang"}}
+/// ```
+struct Job: JSONObject {
+  let words: [String]
+  let directory: String
+  /// Variables that it has besides those of the process that runs it.
+  let variables: [String: String]
+
+  /// - Returns: nil for a value that is no command.
+  init?(_ value: PropertyListValue) {
+    let variables = value["environment"]?.dictionaryValue ?? [:]
+    let words = value["command"]?.arrayValue?.map(\.stringValue) ?? []
+    guard let directory = value["directory"]?.stringValue, directory.hasPrefix("/"),
+      !words.isEmpty, words.allSatisfy({ $0.map(Self.isText) ?? false }), words.first != "",
+      variables.allSatisfy({
+        Self.isName($0) && $1.stringValue.map(Self.isText) ?? false
+      }), Self.isText(directory)
+    else { return nil }
+    self.words = words.compactMap(\.self)
+    self.directory = directory
+    self.variables = variables.compactMapValues(\.stringValue)
+  }
+
+  /// The command with the current directory of this process, and some of its variables.
+  init(
+    words: [String], variables names: [String], _ environment: CommandEnvironment
+  ) throws(CommandError) {
+    self.words = words
+    directory = try reporting(cannot: "find the current directory", linkTarget("/proc/self/cwd"))
+    var variables: [String: String] = [:]
+    for name in names {
+      guard Self.isName(name), let value = environment.variable(name), !value.isRepaired else {
+        throw CommandError(
+          cannot: "keep the variable \(name.quoted)",
+          because: "it is not set, or is not UTF-8; --env takes a name only", status: .usage)
+      }
+      variables[name] = value
+    }
+    self.variables = variables
+  }
+
+  // NUL would end it.
+  private static func isText(_ text: String) -> Bool { !text.utf8.contains(0) }
+
+  private static func isName(_ name: String) -> Bool {
+    !name.isEmpty && !name.utf8.contains(UInt8(ascii: "=")) && isText(name)
+  }
+
+  var propertyList: PropertyListValue {
+    .object([
+      "command": words, "directory": directory,
+      "environment": .dictionary(variables.mapValues { .string($0) }) as PropertyListValue,
+    ])
+  }
+
+  /// The command as a line of a shell.
+  var line: String { words.map(\.quotedForShell).joined(separator: " ") }
+
+  /// - Parameter container: the variables with which it finds the container of the process that runs it.
+  /// - Throws: if it has no directory here any more.
+  func command(container: [String: String]) throws(CommandError) -> ExternalCommand {
+    // The last dot, because a directory that may not be entered can be opened otherwise.
+    let opened = try reporting(
+      cannot: "enter the directory \(directory)",
+      SharedDescriptor(FileDescriptor.open(directory + "/.", [.pathOnly, .directory])))
+    let own = variables.merging(["PWD": directory]) { $1 }
+    return ExternalCommand(
+      words: words, container: container.merging(own) { $1 }, directory: opened)
+  }
+}
