@@ -205,6 +205,10 @@ enum CommandExamples {
       wormhole queue put jobs '{"film":"Metropolis"}'
       wormhole queue take jobs --follow -j 4 --retries 3 --limit 5m -- ./print
 
+    Run commands later, in the directory of now, and keep what they print:
+      wormhole queue put jobs -- ./print --copies 2
+      wormhole queue take jobs --run -j 4
+
     Run a job at most once at a time, from cron on any number of machines:
       wormhole lock -n --name nightly-backup -- ./backup
 

@@ -32,7 +32,7 @@ enum Suggestion {
     ("incr NAME -1", "decr decrement dec decrby"),
     ("stat", "exists type ttl"), ("status", "info endpoint member"),
     ("lock", "flock with-lock"), ("run", "start supervise"), ("monitor", "events top"),
-    ("queue put", "push add enqueue lpush rpush tsp"),
+    ("queue put", "push add enqueue lpush rpush ts tsp nq"),
     ("queue take", "pop get dequeue lpop rpop blpop brpop next work"),
     ("queue peek", "head first"), ("queue list", "ls llen lrange"),
     ("queue remove", "rm del delete clear"),

@@ -45,6 +45,20 @@ struct ChildProcessTests {
     #expect(inherited.contains("PATH=\(Program.environment("PATH") ?? "")\n"))
   }
 
+  @Test("begins in a given directory, and is found from there; this process stays in its own")
+  func directory() throws {
+    let directory = try TemporaryDirectory()
+    try FileManager.default.createSymbolicLink(
+      atPath: "\(directory.path)/program", withDestinationPath: "/bin/sh")
+    let opened = try FileDescriptor.open(directory.path, [.pathOnly, .directory])
+    let before: String = try linkTarget("/proc/self/cwd")
+    let real: String = try linkTarget("/proc/self/fd/\(opened.rawValue)")
+    let child = try ChildProcess(
+      "./program", ["-c", "test \"$(pwd -P)\" = \"$1\"", "sh", real], in: opened.rawValue)
+    #expect(try child.wait(until: soon) == .exited(0))
+    #expect(try linkTarget("/proc/self/cwd") == before)
+  }
+
   @Test("that still runs at a deadline is not lost; exactly one later wait reports its end")
   func deadline() throws {
     let child = try ChildProcess("sleep", ["60"])

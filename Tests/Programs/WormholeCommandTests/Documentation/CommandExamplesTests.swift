@@ -66,6 +66,7 @@ struct CommandExamplesTests {
     wormhole defaults export >settings.plist
     w queue put jobs bad
     wormhole queue take jobs --retries 0 -- false 2>>"$T/said"
+    w queue put jobs -- true; w queue take jobs --run --count 1
     w queue put jobs true
     w log append events 1; w log read events --as printer; w log append events 2
     w presence enter till -- true; w peer context watch 1; w peer send watch 1

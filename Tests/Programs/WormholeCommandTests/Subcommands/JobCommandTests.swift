@@ -206,6 +206,18 @@ import WormholeTestSupport
         """, "\(outcome)")
   }
 
+  @Test("A sender that waits learns how it has ended")
+  func waited() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole queue take jobs --run 2>said & pid=$!
+      wormhole queue put jobs --wait processed -- true >"$T/null"; echo $?
+      wormhole queue put jobs --wait processed -- false >"$T/null"; echo $?; kill $pid; wait $pid
+      """)
+    #expect(outcome.output == "0\n1\n", "\(outcome)")
+    #expect(outcome.errors.contains("false ended with status 1"), "\(outcome)")
+  }
+
   @Test("A line that means two things, or lacks one, is refused, and stores nothing")
   func refused() throws {
     let outcome = try Session().shell(
