@@ -42,7 +42,7 @@ import WormholeTestSupport
       show "$id" | sed 1d
       wormhole queue take jobs --run --drain --retries 1 --backoff 0 2>said; echo $?
       grep -c 'sh ended with status 1, given the entry .* it is kept' said
-      show "$id" | sed '1,/sent/d'
+      show "$id" | sed '1,/sent/d'; wormhole queue list jobs --ended; echo $?
       new=$(wormhole queue retry jobs --failed); : >go
       wormhole queue take jobs --run --count 1; echo $?
       show "$new" | sed '1,/sent/d'; show --ended | tr -s ' ' | cut -d ' ' -f 4-
@@ -63,6 +63,7 @@ import WormholeTestSupport
         try 1
           attempt 2  TIME to TIME: sh ended with status 1
         try 2
+        1
         0
           status     ended with status 0, TIME
           attempt 1  TIME to TIME: ended with status 0
@@ -204,6 +205,40 @@ import WormholeTestSupport
         killed by signal 15, because it had run for 0.5 s
 
         """, "\(outcome)")
+  }
+
+  @Test("A daemon that it leaves behind may print for ever, and does not keep it from ending")
+  func daemon() throws {
+    let outcome = try Session().shell(
+      """
+      id=$(wormhole queue put jobs -- sh -c 'setsid sh -c "echo \\$\\$ >daemon; exec yes" & until test -s daemon; do :; done')
+      wormhole queue take jobs --run --count 1; echo $?; gone "$(cat daemon)"
+      wormhole queue list jobs "$id" | grep -o 'status     ended with status 0'
+      """)
+    #expect(outcome.output == "0\nstatus     ended with status 0\n", "\(outcome)")
+  }
+
+  @Test("A result that cannot be kept is reported, and the command has run, once")
+  func notKept() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole queue put jobs -- sh -c 'echo ran >>"$T/heard"' >"$T/null"
+      mkdir -p "$C/logs"; : >"$C/logs/jobs.results"
+      wormhole queue take jobs --run --drain 2>said; echo $?; cat "$T/heard"
+      grep -c 'the result of the entry .* is not kept: ' said; wormhole queue list jobs; echo $?
+      """)
+    #expect(outcome.output == "0\nran\n1\n1\n", "\(outcome)")
+  }
+
+  @Test("What it has printed does not control the terminal on which it is shown")
+  func terminal() throws {
+    let outcome = try Session().shell(
+      """
+      id=$(wormhole queue put jobs -- printf 'a\\tb\\033[31m\\n'); wormhole queue take jobs --run --drain
+      wormhole queue list jobs "$id" | tail -n 1 | od -An -c | tr -d ' '
+      python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' wormhole queue list jobs "$id" | tail -n 1 | tr -d '\\r'
+      """)
+    #expect(outcome.output == "a\\tb033[31m\\n\na\tb\\u{1B}[31m\n", "\(outcome)")
   }
 
   @Test("A sender that waits learns how it has ended")
