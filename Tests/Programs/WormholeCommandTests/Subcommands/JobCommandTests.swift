@@ -1,5 +1,8 @@
 import Testing
+import WormholeSystem
 import WormholeTestSupport
+
+@testable import WormholeCommand
 
 @Suite("A command as an entry", .blocking) struct JobCommandTests {
   @Test(
@@ -216,6 +219,14 @@ import WormholeTestSupport
       wormhole queue list jobs "$id" | grep -o 'status     ended with status 0'
       """)
     #expect(outcome.output == "0\nstatus     ended with status 0\n", "\(outcome)")
+  }
+
+  @Test("The rest of an output without an end is read for a moment only")
+  func endless() throws {
+    let zeros = SharedDescriptor(try FileDescriptor.open("/dev/zero", .readOnly))
+    var output = CollectedOutput(zeros, keepingLast: 10)
+    try output.readRest()
+    #expect(output.bytes == [UInt8](repeating: 0, count: 10))
   }
 
   @Test("A result that cannot be kept is reported, and the command has run, once")
