@@ -2,7 +2,7 @@ public import Foundation
 import WormholeFiles
 
 // Foundation on Linux always fails in an accessor, and elsewhere removes the original first. These are
-// preferred to its own, because they have no parameters by default.
+// preferred to its own: they have no parameters by default, a name that is a text, or a list of options.
 extension FileManager {
   /// Puts an item in the place of another in one step, with the mode of that one; see the other form.
   @discardableResult
@@ -36,5 +36,57 @@ extension FileManager {
       try removeItem(atPath: left)
     }
     return originalItemURL
+  }
+
+  /// Puts an item in the place of another in one step; see the form with options.
+  @discardableResult
+  public func replaceItemAt(
+    _ originalItemURL: URL, withItemAt newItemURL: URL, backupItemName: String?
+  ) throws -> URL? {
+    try replace(originalItemURL, with: newItemURL, backupItemName, [])
+  }
+
+  /// Puts an item in the place of another in one step, after a copy of the original was made.
+  ///
+  /// - Parameters:
+  ///   - originalItemURL: see the form without a backup.
+  ///   - newItemURL: is gone afterwards.
+  ///   - backupItemName: the copy's name, beside the item. It takes the place of an earlier copy.
+  ///   - options: `withoutDeletingBackupItem` keeps the copy; otherwise it is removed at the end.
+  /// - Returns: the URL of the original.
+  /// - Throws: as the form without a backup. Then the copy stays.
+  @discardableResult
+  public func replaceItemAt(
+    _ originalItemURL: URL, withItemAt newItemURL: URL, backupItemName: String,
+    options: ItemReplacementOptions
+  ) throws -> URL? {
+    try replace(originalItemURL, with: newItemURL, backupItemName, options)
+  }
+
+  /// Puts an item in the place of another in one step; see the form with a backup's name. This one gets
+  /// options that are written as a list.
+  @discardableResult
+  public func replaceItemAt(
+    _ originalItemURL: URL, withItemAt newItemURL: URL, backupItemName: String?,
+    options: [ItemReplacementOptions]
+  ) throws -> URL? {
+    try replace(
+      originalItemURL, with: newItemURL, backupItemName, ItemReplacementOptions(options))
+  }
+
+  private func replace(
+    _ original: URL, with new: URL, _ backupName: String?, _ options: ItemReplacementOptions
+  ) throws -> URL? {
+    guard let backupName, fileExists(atPath: original.path) else {
+      return try replaceItemAt(original, withItemAt: new, options: options)
+    }
+    // What stands beside an accessor's copy is gone after the access.
+    let item = FileCoordinator.place(ofCopy: original.path).map { URL(fileURLWithPath: $0) }
+    let backup = (item ?? original).deletingLastPathComponent().appendingPathComponent(backupName)
+    if fileExists(atPath: backup.path) { try removeItem(at: backup) }
+    try copyItem(at: original, to: backup)
+    let place = try replaceItemAt(original, withItemAt: new, options: options)
+    if !options.contains(.withoutDeletingBackupItem) { try removeItem(at: backup) }
+    return place
   }
 }

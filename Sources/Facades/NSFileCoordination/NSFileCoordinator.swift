@@ -13,7 +13,8 @@ public import WormholeFiles
 ///   returns. So it must write to the URL that it is given, as the original demands, too.
 /// - No call waits longer than 10 seconds for others. Then `error` is set, and the accessor is not run.
 /// - After 60 seconds others may take over an accessor's access.
-/// - When the copy cannot be published, `error` is set after the accessor has run.
+/// - `error` is set exactly if the accessor was not run, as with the original. When an accessor has run and
+///   its changes cannot be published, that is an event of `Diagnostics`. `FileCoordinator` throws it.
 ///
 /// Its `Sendable` is unchecked because it is open, as the original: its only property is
 /// `Sendable`, and a subclass is responsible for its own properties.
@@ -53,8 +54,9 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
   }
 
   /// The purpose of the accesses: accesses of one purpose never wait for each other, even across
-  /// processes. Set it once, before the first access, and not for a coordinator that was made for a
-  /// presenter: anything else is a programming error.
+  /// processes. Set it once, before the first access, to a text, and not for a coordinator that was made
+  /// for a presenter. Where the original throws an exception, it stays as it was, and that is an event of
+  /// `Diagnostics`.
   open var purposeIdentifier: String {
     get { coordinator.purposeIdentifier }
     set { coordinator.purposeIdentifier = newValue }
@@ -77,8 +79,11 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
     readingItemAt url: URL, options: ReadingOptions = [], error outError: NSErrorPointer,
     byAccessor reader: (URL) -> Void
   ) {
-    setting(outError, permission: .fileReadNoPermission) {
-      try coordinator.coordinate(readingItemAt: url, options: options, byAccessor: reader)
+    setting(outError, permission: .fileReadNoPermission) { begin in
+      try coordinator.coordinate(readingItemAt: url, options: options) { url in
+        begin()
+        reader(url)
+      }
     }
   }
 
@@ -88,15 +93,17 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
   ///   - url: a file or directory; need not exist. If its directory does not, either, no copy can be
   ///     published there: the accessor works at the given URL, and may make the directory.
   ///   - options: how it is to be written.
-  ///   - outError: gets the reason if the accessor is not run, or its changes are not published.
+  ///   - outError: gets the reason if the accessor is not run.
   ///   - writer: gets the URL to write to.
   open func coordinate(
     writingItemAt url: URL, options: WritingOptions = [], error outError: NSErrorPointer,
     byAccessor writer: (URL) -> Void
   ) {
-    setting(outError) {
-      try coordinator.coordinate(
-        writingItemAt: url, options: options.asOriginal, byAccessor: writer)
+    setting(outError) { begin in
+      try coordinator.coordinate(writingItemAt: url, options: options.asOriginal) { url in
+        begin()
+        writer(url)
+      }
     }
   }
 
@@ -107,10 +114,14 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
     writingItemAt writingURL: URL, options writingOptions: WritingOptions = [],
     error outError: NSErrorPointer, byAccessor readerWriter: (URL, URL) -> Void
   ) {
-    setting(outError) {
+    setting(outError) { begin in
       try coordinator.coordinate(
         readingItemAt: readingURL, options: readingOptions, writingItemAt: writingURL,
-        options: writingOptions.asOriginal, byAccessor: readerWriter)
+        options: writingOptions.asOriginal
+      ) { readingURL, writingURL in
+        begin()
+        readerWriter(readingURL, writingURL)
+      }
     }
   }
 
@@ -120,10 +131,14 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
     writingItemAt url2: URL, options options2: WritingOptions = [],
     error outError: NSErrorPointer, byAccessor writer: (URL, URL) -> Void
   ) {
-    setting(outError) {
+    setting(outError) { begin in
       try coordinator.coordinate(
         writingItemAt: url1, options: options1.asOriginal, writingItemAt: url2,
-        options: options2.asOriginal, byAccessor: writer)
+        options: options2.asOriginal
+      ) { url1, url2 in
+        begin()
+        writer(url1, url2)
+      }
     }
   }
 
@@ -132,9 +147,9 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - readingURLs: the items to read.
-  ///   - readingOptions: not `resolvesSymbolicLink`.
+  ///   - readingOptions: `resolvesSymbolicLink` is left out, which is an event of `Diagnostics`.
   ///   - writingURLs: the items to change.
-  ///   - writingOptions: not `forReplacing`.
+  ///   - writingOptions: `forReplacing` is left out, too.
   ///   - outError: gets the reason if the accessor is not run.
   ///   - batchAccessor: gets a completion handler, to be called from any thread at the end.
   open func prepare(
@@ -143,10 +158,14 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
     error outError: NSErrorPointer,
     byAccessor batchAccessor: (@escaping @Sendable () -> Void) -> Void
   ) {
-    setting(outError, permission: Self.permission(isWriting: !writingURLs.isEmpty)) {
+    setting(outError, permission: Self.permission(isWriting: !writingURLs.isEmpty)) { begin in
       try coordinator.prepare(
         forReadingItemsAt: readingURLs, options: readingOptions, writingItemsAt: writingURLs,
-        options: writingOptions.asOriginal, byAccessor: batchAccessor)
+        options: writingOptions.asOriginal
+      ) { completion in
+        begin()
+        batchAccessor(completion)
+      }
     }
   }
 
@@ -220,13 +239,19 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
     isWriting ? .fileWriteNoPermission : .fileReadNoPermission
   }
 
+  /// Sets the error of an access whose accessor was not run: a caller takes it for that, and a continuation
+  /// that was resumed in the accessor would be resumed again. Any other error is an event of `Diagnostics`.
+  ///
+  /// - Parameter access: calls the closure that it gets as its accessor begins.
   private func setting(
     _ outError: NSErrorPointer, permission: CocoaError.Code = .fileWriteNoPermission,
-    _ body: () throws -> Void
+    _ access: (_ begin: () -> Void) throws -> Void
   ) {
+    var hasBegun = false
     do {
-      try body()
+      try access { hasBegun = true }
     } catch {
+      if hasBegun { return Diagnostics.report(error) }
       outError?.pointee = Self.foundationError(error, permission: permission)
     }
   }
@@ -252,7 +277,6 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
       case .cancelled: .userCancelled
       case .directoryMissing: .fileNoSuchFile
       case .noSpace: .fileWriteOutOfSpace
-      case .nothingLeft: .fileWriteUnknown
       default: nil
       }
     // The original does not have it.
@@ -265,9 +289,9 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
 
 extension WritingOptions {
   /// The options with which an accessor finds the item where the original's does, because code for that
-  /// removes an item before it replaces it; and with which no accessor deletes it by a failure.
+  /// removes an item before it replaces it, and makes the directory of one that has none.
   fileprivate var asOriginal: WritingOptions {
-    union(contains(.forReplacing) ? [.needingItem, .showingItem] : .needingItem)
+    union(contains(.forReplacing) ? [.makingDirectory, .showingItem] : .makingDirectory)
   }
 }
 

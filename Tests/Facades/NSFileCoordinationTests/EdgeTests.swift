@@ -180,7 +180,6 @@ final class EdgeTests {
     let intent = NSFileAccessIntent.writingIntent(with: note)
     NSFileCoordinator().coordinate(with: [intent], queue: queue) { error in
       calls.withLock { $0.append("\(error == nil)") }
-      // Nothing can be published.
       do { try FileManager.default.removeItem(at: intent.url) } catch { Issue.record(error) }
     }
     try eventually("it is called") { calls.withLock { !$0.isEmpty } }

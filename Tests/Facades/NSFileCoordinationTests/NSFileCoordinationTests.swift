@@ -190,27 +190,84 @@ final class NSFileCoordinationTests {
     #expect(directory.listing.isEmpty == false)
   }
 
-  @Test("keeps the item when an accessor has removed it and then failed")
-  func nothingLeft() throws {
-    for options: NSFileCoordinator.WritingOptions in [[], .forMerging, .forReplacing] {
+  /// It used to set an error although the accessor had run, and to keep the item.
+  @Test(
+    "lets an accessor remove, move and replace its item under any option",
+    arguments: [[], .forDeleting, .forMoving, .forMerging, .forReplacing]
+      as [NSFileCoordinator.WritingOptions])
+  func anyChange(options: NSFileCoordinator.WritingOptions) throws {
+    let files = FileManager.default
+    let (moved, new) = (note.appendingPathExtension("moved"), note.appendingPathExtension("new"))
+    func coordinate(_ change: (URL) throws -> Void) throws {
       try "old".write(to: note, atomically: true, encoding: .utf8)
       var error: NSError?
+      var runs = 0
       NSFileCoordinator().coordinate(writingItemAt: note, options: options, error: &error) {
-        // Foundation on Linux removes the item before it fails.
-        _ = try? FileManager.default.replaceItemAt(
-          $0, withItemAt: $0.appendingPathExtension("new"), backupItemName: nil, options: [])
-        do {
-          if FileManager.default.fileExists(atPath: $0.path) {
-            try FileManager.default.removeItem(at: $0)
+        runs += 1
+        do { try change($0) } catch { Issue.record(error) }
+      }
+      #expect(error == nil && runs == 1)
+    }
+    try coordinate { try files.removeItem(at: $0) }
+    #expect(!files.fileExists(atPath: note.path))
+    try coordinate { try files.moveItem(at: $0, to: moved) }
+    #expect(try !files.fileExists(atPath: note.path) && text(moved) == "old")
+    try files.removeItem(at: moved)
+    try "new".write(to: new, atomically: true, encoding: .utf8)
+    try coordinate { _ = try files.replaceItemAt($0, withItemAt: new) }
+    #expect(try text(note) == "new" && !files.fileExists(atPath: new.path))
+  }
+
+  /// Each of these used to be Foundation's, which removes the item and fails.
+  @Test("replaces an item in each form, and a failure leaves the item as it was")
+  func replacingForms() throws {
+    let files = FileManager.default
+    let new = note.appendingPathExtension("new")
+    typealias Replacing = (URL, URL) throws -> URL?
+    let forms: [(name: String, keepsBackup: Bool, Replacing)] = [
+      ("two", false, { try files.replaceItemAt($0, withItemAt: $1) }),
+      ("options", false, { try files.replaceItemAt($0, withItemAt: $1, options: []) }),
+      ("name", false, { try files.replaceItemAt($0, withItemAt: $1, backupItemName: "note.old") }),
+      (
+        "all", true,
+        {
+          try files.replaceItemAt(
+            $0, withItemAt: $1, backupItemName: "note.old", options: .withoutDeletingBackupItem)
+        }
+      ),
+      (
+        "no name", false,
+        { try files.replaceItemAt($0, withItemAt: $1, backupItemName: nil, options: []) }
+      ),
+      (
+        "list", false,
+        {
+          try files.replaceItemAt(
+            $0, withItemAt: $1, backupItemName: nil, options: [.usingNewMetadataOnly])
+        }
+      ),
+    ]
+    let backup = note.deletingLastPathComponent().appendingPathComponent("note.old")
+    for (name, keepsBackup, replace) in forms {
+      try "old".write(to: note, atomically: true, encoding: .utf8)
+      for isThere in [false, true] {
+        if isThere { try "new".write(to: new, atomically: true, encoding: .utf8) }
+        var error: NSError?
+        NSFileCoordinator().coordinate(writingItemAt: note, error: &error) { url in
+          if isThere {
+            do { _ = try replace(url, new) } catch { Issue.record("\(name): \(error)") }
+          } else {
+            #expect(throws: (any Error).self, "\(name)") { try replace(url, new) }
           }
-        } catch {
-          Issue.record("\(error)")
+        }
+        #expect(error == nil)
+        #expect(try text(note) == (isThere ? "new" : "old"), "\(name)")
+        if isThere { #expect(files.fileExists(atPath: backup.path) == keepsBackup, "\(name)") }
+        if files.fileExists(atPath: backup.path) {
+          #expect(try text(backup) == "old")
+          try files.removeItem(at: backup)
         }
       }
-      #expect(error?.domain == NSCocoaErrorDomain)
-      #expect(error?.code == CocoaError.Code.fileWriteUnknown.rawValue)
-      #expect(error?.localizedDescription.contains("forDeleting") == true)
-      #expect(try text(note) == "old")
     }
   }
 

@@ -1,6 +1,7 @@
 import Dispatch
 import FoundationEssentials
 import Glibc
+import Synchronization
 import Wormhole
 import WormholeFiles
 import WormholeFoundationClients
@@ -16,6 +17,8 @@ import WormholeTestSupport
 /// edit PATH NAME DONE DONE LAST                two threads add the lines from DONE + 1 to LAST to a
 ///                                              SharedText; answers each with its thread, its number,
 ///                                              and how many versions were merged so far
+/// resumed FORM URL URL                         a `OnceForm`; its accessor answers "inside", and goes on at the
+///                                              next line; then "ran", or the error that resumed its task
 /// memory                                       its peak memory, in KiB
 /// written                                      the bytes that it has written to files so far
 /// fork                                         forks a child, which answers this and the lines that follow,
@@ -40,7 +43,7 @@ enum CoordinationVerbs {
     "reading", "uploading", "linked", "writing", "merging", "replacing", "deleting", "moving",
     "metadata", "inplace",
   ]
-  static let all = kinds.union(["count", "edit", "fork", "memory", "written"])
+  static let all = kinds.union(["count", "edit", "fork", "memory", "resumed", "written"])
 
   struct Thrown: Error {}
 
@@ -50,6 +53,7 @@ enum CoordinationVerbs {
       case "count": return try count(Array(words.dropFirst()))
       case "edit": return edit(Array(words.dropFirst()))
       case "fork": return fork()
+      case "resumed": return try resumed(Array(words.dropFirst()))
       case "memory": return try number("VmHWM:", in: "status")
       case "written": return try number("wchar:", in: "io")
       default: return try CoordinationOrder(words).run()
@@ -99,6 +103,27 @@ enum CoordinationVerbs {
     group.wait()
     text.close()
     return "done"
+  }
+
+  private static func resumed(_ words: [String]) throws -> String {
+    guard words.count == 3, let form = OnceForm(rawValue: words[0]),
+      let item = URL(string: words[1]), let other = URL(string: words[2])
+    else { return "error usage" }
+    let answer = Mutex("")
+    let isDone = DispatchSemaphore(value: 0)
+    Task {
+      let text = await form.outcome(item, beside: other) { url in
+        Diagnostics.reporting { try say("inside") }
+        _ = readLine()
+        // After a takeover its copy is gone, and on a full disk nothing can be written.
+        if form.isWriting { try? Data(form.rawValue.utf8).write(to: url) }
+        return "ran"
+      }
+      answer.withLock { $0 = text }
+      isDone.signal()
+    }
+    isDone.wait()
+    return answer.withLock { $0 }
   }
 
   private static func fork() -> String {

@@ -30,7 +30,7 @@ extension Counterpart {
   ///   - script: how the other watch handles messages.
   ///   - deadline: as with `arrive`.
   /// - Returns: the other watch; this counterpart has left, and may arrive again.
-  /// - Precondition: the counterpart is a watch.
+  /// - Throws: `PeerError`: `unsupportedValue` for a counterpart that is a phone, and as `arrive`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func comeBack(
     as newName: String, script: [Step] = [], until deadline: ContinuousClock.Instant? = nil
@@ -50,7 +50,12 @@ extension Counterpart {
   }
 
   private func exchange(for newName: String, _ script: [Step]) throws -> Counterpart {
-    precondition(role == .watch, "a phone has several watches, a watch has one phone")
+    guard role == .watch else {
+      throw PeerError(
+        .unsupportedValue, "return as another phone", peer: newName,
+        reason: "a phone has several watches, and a watch has one phone",
+        remedy: "make a counterpart that is a watch")
+    }
     leave()
     // The first watch that is paired by name replaces the standard watch.
     if let paired = try phonePairing.state()[name] { try phonePairing.pair(paired) }

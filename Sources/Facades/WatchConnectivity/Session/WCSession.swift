@@ -63,7 +63,7 @@ public final class WCSession: NSObject, Sendable {
   // MARK: Where it is
 
   /// Sets the place of the session and the side of this process; call it once, before the session
-  /// is used. Otherwise the environment sets them: `WATCHCONNECTIVITY_ROLE` (phone or watch),
+  /// is used: a later call has no effect, and is an event of `Diagnostics`. Without a call the environment sets them: `WATCHCONNECTIVITY_ROLE` (phone or watch),
   /// `WORMHOLE_GROUP` or `WORMHOLE_CONTAINER`, and optionally `WATCHCONNECTIVITY_WATCH` and
   /// `WATCHCONNECTIVITY_REPLY_TIMEOUT` (seconds).
   ///
@@ -81,13 +81,19 @@ public final class WCSession: NSObject, Sendable {
       try SessionPlace(
         role: role, container: container, watchName: watchName, replyTimeout: replyTimeout)
     }.mapError { WCError($0, of: .activation) }
-    ofProcess.place.withLock {
-      precondition(
-        $0 == nil,
-        "WCSession.configure must be called once, before the session is used; in tests, after a reset"
-      )
-      $0 = place
+    let isSet = ofProcess.place.withLock { known in
+      // A place that is wrong or missing gives way: no session was used there.
+      if case .success? = known { return false }
+      known = place
+      return true
     }
+    if isSet { return }
+    complain(
+      WCError(
+        .invalidParameter,
+        reason:
+          "WCSession.configure has no effect, because the session has its place already: call it "
+          + "once, before the session is used; in tests, after a reset."))
   }
 
   /// Whether a session can be used here: its place is known, and its container can be opened.

@@ -36,9 +36,6 @@ public struct FileCoordinationError: DescribedError {
     /// The item was changed since its copy was made: a file by an access of the same purpose, a
     /// directory by any change of an entry. Nothing of the access is visible, and its copy is kept.
     public static let conflict = Self("conflict")
-    /// The accessor of an NSFileCoordinator removed its copy, although the access was not for deleting. The
-    /// item is kept.
-    public static let nothingLeft = Self("nothingLeft")
     /// The directory of the item does not exist.
     public static let directoryMissing = Self("directoryMissing")
     /// The item can be neither copied nor published: it is a device, a socket, a mount point, or
@@ -119,14 +116,6 @@ extension FileCoordinationError {
       reason: "it was changed since its copy was made, by an access of the same purpose or by a "
         + "program that does not coordinate; nothing of this change is visible",
       remedy: "read the item again and repeat the change")
-  }
-
-  static func nothingLeft(path: String) -> FileCoordinationError {
-    FileCoordinationError(
-      .nothingLeft, "publish the item", path: path,
-      reason: "its accessor left nothing at the URL that it got, and the access was not for "
-        + "deleting; the item is kept as it was",
-      remedy: "delete an item with forDeleting, and report a move with item(at:didMoveTo:)")
   }
 
   /// Others changed entries of a directory since its copy was made.

@@ -38,7 +38,7 @@ struct AccessRequest: Sendable {
   /// Whether the item's directory may be missing: the accessor then works at the given path, where
   /// no access can be in its way.
   private var mayLackDirectory: Bool {
-    kind.isReading && !wantsSnapshot || writingOptions.contains(.needingItem)
+    kind.isReading && !wantsSnapshot || writingOptions.contains(.makingDirectory)
   }
 
   /// Finds the item.
@@ -150,7 +150,6 @@ public struct WritingOptions: OptionSet, Sendable, Hashable {
   public static let inPlace = WritingOptions(rawValue: 1 << 32)
   /// With `forReplacing`, the accessor gets a copy of the item, to look at and remove.
   package static let showingItem = WritingOptions(rawValue: 1 << 33)
-  /// An accessor that leaves no item has failed, unless the access is for deleting: for those that
-  /// cannot throw. One for an item without a directory makes it itself.
-  package static let needingItem = WritingOptions(rawValue: 1 << 34)
+  /// The accessor of an item without a directory works at the item's own place, and makes it.
+  package static let makingDirectory = WritingOptions(rawValue: 1 << 34)
 }

@@ -232,7 +232,7 @@ struct AccessSession: Sendable {
   }
 
   // The public place of a path in a private copy, or of the item that has one.
-  private func published(_ path: String) -> String? {
+  func published(_ path: String) -> String? {
     let path = ItemPath(path)
     return items.lazy.compactMap { item in
       guard let copy = item.copy else { return nil }

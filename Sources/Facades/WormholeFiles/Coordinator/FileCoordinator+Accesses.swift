@@ -184,9 +184,9 @@ extension FileCoordinator {
   ///
   /// - Parameters:
   ///   - readingURLs: the items to read.
-  ///   - readingOptions: how; `resolvesSymbolicLink` is meaningless here.
+  ///   - readingOptions: how; `resolvesSymbolicLink` is left out, which is an event of `Diagnostics`.
   ///   - writingURLs: the items to change.
-  ///   - writingOptions: how; `forReplacing` is meaningless here.
+  ///   - writingOptions: how; `forReplacing` is left out, which is an event of `Diagnostics`.
   ///   - deadline: when to stop waiting for presenters; by default `standardWait` from now, and
   ///     never longer for one presenter than its patience.
   ///   - accessor: gets a completion handler, to be called from any thread after the last access;
@@ -236,11 +236,17 @@ extension FileCoordinator {
     reading readingURLs: [URL], _ readingOptions: ReadingOptions, writing writingURLs: [URL],
     _ writingOptions: WritingOptions
   ) -> [AccessRequest] {
-    precondition(
-      !readingOptions.contains(.resolvesSymbolicLink) && !writingOptions.contains(.forReplacing),
-      "preparing takes neither resolvesSymbolicLink nor forReplacing")
-    return readingURLs.map { AccessRequest.reading($0, readingOptions) }
-      + writingURLs.map { AccessRequest.writing($0, writingOptions) }
+    if readingOptions.contains(.resolvesSymbolicLink) || writingOptions.contains(.forReplacing) {
+      Diagnostics.report(
+        IgnoredArgument(
+          "prepare for the accesses as asked: resolvesSymbolicLink and forReplacing have no meaning "
+            + "before the accesses themselves, and were left out; give them to those"))
+    }
+    let (reading, writing) = (
+      readingOptions.subtracting(.resolvesSymbolicLink), writingOptions.subtracting(.forReplacing)
+    )
+    return readingURLs.map { AccessRequest.reading($0, reading) }
+      + writingURLs.map { AccessRequest.writing($0, writing) }
   }
 }
 
@@ -274,4 +280,12 @@ final class Preparation: Sendable {
     coordinator.setPrepared(nil, by: ObjectIdentifier(self))
     conversation.finish(published: [:])
   }
+}
+
+/// An argument that has no meaning where it was given, and was left out.
+struct IgnoredArgument: Error, CustomStringConvertible {
+  let description: String
+
+  /// - Parameter refusal: what could not be done, why, and what to do, without "cannot".
+  init(_ refusal: String) { description = "cannot " + refusal }
 }

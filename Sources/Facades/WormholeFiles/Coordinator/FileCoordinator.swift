@@ -88,20 +88,25 @@ public final class FileCoordinator: Sendable {
   ///
   /// Unique for each coordinator at first, and equal for all coordinators of a presenter. Set it
   /// once, before the first access, to a string that is not empty, and not for a coordinator that
-  /// was made for a presenter: anything else is a programming error.
+  /// was made for a presenter. Anything else is an event of `Diagnostics`, and changes nothing.
   public var purposeIdentifier: String {
     get {
       state.withLock { $0.purposeIdentifier ?? ClaimName.identifier(ofOwn: $0.purposeInUse()) }
     }
     set {
-      precondition(!newValue.isEmpty, "a purpose identifier must not be empty")
-      state.withLock { state in
-        precondition(
-          !state.isPurposeShared && filePresenter == nil,
-          "a purpose identifier is set once, and not of a presenter")
+      let obstacle = state.withLock { state -> String? in
+        guard !newValue.isEmpty else { return "it must not be empty" }
+        guard filePresenter == nil else { return "the coordinator has the one of its presenter" }
+        guard !state.isPurposeShared else { return "it was set before" }
         (state.purposeIdentifier, state.purpose) = (newValue, nil)
         state.isPurposeShared = true
+        return nil
       }
+      guard let obstacle else { return }
+      Diagnostics.report(
+        IgnoredArgument(
+          "set the purpose identifier \"\(newValue)\" of a coordinator: \(obstacle); the coordinator "
+            + "keeps the one that it has; make another coordinator"))
     }
   }
 
@@ -158,8 +163,7 @@ extension FileCoordinator {
         purpose: state.purposeInUse(),
         isPurposeShared: state.isPurposeShared,
         hasCompanions: filePresenter != nil || state.isPurposeShared || !state.accesses.isEmpty,
-        term: term, until: deadline ?? .now + Self.standardWait, durability: durability,
-        needsItem: requests.contains { $0.writingOptions.contains(.needingItem) })
+        term: term, until: deadline ?? .now + Self.standardWait, durability: durability)
       state.accesses.append((terms, nil))
       return terms
     }
@@ -206,6 +210,16 @@ extension FileCoordinator {
           filePath: place.text,
           directoryHint: url.hasDirectoryPath ? .isDirectory : .inferFromPath)
       }
+    }
+    return nil
+  }
+
+  /// The place of an item that one of the accessors which call this has as a private copy; nil for any
+  /// other item.
+  package static func place(ofCopy path: String) -> String? {
+    for (coordinator, terms) in running.reversed() {
+      let session = coordinator.state.withLock { $0.accesses.first { $0.terms === terms }?.session }
+      if let place = session?.published(path) { return place }
     }
     return nil
   }

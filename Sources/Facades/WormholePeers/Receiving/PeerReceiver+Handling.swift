@@ -40,9 +40,9 @@ extension PeerReceiver {
   /// - Parameters:
   ///   - queue: where the handler is called.
   ///   - failure: called once, there, if receiving ends without `close()`: `replaced`, or an error
-  ///     of the container.
+  ///     of the container; or at once, with `notHandled`, if the receiver has a handler already: that one
+  ///     goes on, and the new one is not called.
   ///   - handler: gets the delivery. It may acknowledge, fail or release it itself, earlier.
-  /// - Precondition: it is called once.
   public func handle(
     on queue: DispatchQueue, failure: @escaping @Sendable (PeerError) -> Void = { _ in },
     _ handler: @escaping @Sendable (Delivered) throws -> Void
@@ -65,9 +65,16 @@ extension PeerReceiver {
     let looks = ChangeDelivery<Void>(initial: (), on: queue) { [weak self] _ in
       ((), self?.look(handler, failure))
     }
-    handling.withLock { handling in
-      precondition(handling.looks == nil, "a receiver has one handler")
+    let isFirst = handling.withLock { handling in
+      guard handling.looks == nil else { return false }
       handling.looks = looks
+      return true
+    }
+    guard isFirst else {
+      let error = PeerError(
+        .notHandled, "receive with a second handler", reason: "the receiver has one already",
+        remedy: "make another receiver, or do both in one handler")
+      return queue.async { failure(error) }
     }
     // Wake-ups count from now on; then a first look at the entries that wait already.
     consumer.onWake { [weak looks] in looks?.signal() }

@@ -77,8 +77,12 @@ public final class SharedText: NSObject, NSFilePresenter, Sendable {
       // Nothing is merged, so the versions stay: for the next time, or another process has merged them.
       return
     }
-    merged.add(versions.count, ordering: .relaxed)
+    // Nothing is merged either if another process took the access over.
+    let known = Set(lines())
     for version in versions {
+      // One that is gone was merged by another process.
+      guard let own = try? Self.lines(version.url), known.isSuperset(of: own) else { continue }
+      merged.add(1, ordering: .relaxed)
       version.isResolved = true
       // Another process may have merged it, too.
       try? version.remove()

@@ -64,36 +64,22 @@ struct AccessTests {
     #expect(try names() == ["a.txt"], "\(directory.listing)")
   }
 
-  /// A `replaceItemAt` that fails has removed the item, and an accessor of the original cannot throw.
   @Test(
-    "Removing the copy removes the item, but for an accessor that must leave one",
-    arguments: [false, true])
-  func removed(needsItem: Bool) throws {
-    for options in [WritingOptions.forDeleting, [], .forMerging] {
-      try Data("old".utf8).write(to: url("a.txt"))
-      func remove() throws {
-        let options = needsItem ? options.union(.needingItem) : options
-        try coordinator.coordinate(writingItemAt: url("a.txt"), options: options) { copy in
-          try FileManager.default.removeItem(at: copy)
-          #expect(try text("a.txt") == "old")
-        }
-      }
-      if options == .forDeleting || !needsItem {
-        try remove()
-        #expect(try names() == [], "\(directory.listing)")
-      } else {
-        let error = #expect(throws: FileCoordinationError.self) { try remove() }
-        #expect(error?.code == .nothingLeft)
-        #expect(try text("a.txt") == "old")
-        #expect(try names() == ["a.txt"], "\(directory.listing)")
-      }
+    "Removing the copy removes the item",
+    arguments: [.forDeleting, [], .forMerging] as [WritingOptions])
+  func removed(options: WritingOptions) throws {
+    try Data("old".utf8).write(to: url("a.txt"))
+    try coordinator.coordinate(writingItemAt: url("a.txt"), options: options) { copy in
+      try FileManager.default.removeItem(at: copy)
+      #expect(try text("a.txt") == "old")
     }
+    #expect(try names() == [], "\(directory.listing)")
   }
 
   @Test("A copy that was moved away, with a report, takes its item with it")
   func movedCopy() throws {
     try Data("old".utf8).write(to: url("a.txt"))
-    try coordinator.coordinate(writingItemAt: url("a.txt"), options: .needingItem) { copy in
+    try coordinator.coordinate(writingItemAt: url("a.txt"), options: .makingDirectory) { copy in
       try FileManager.default.moveItem(at: copy, to: url("b.txt"))
       coordinator.item(at: copy, didMoveTo: url("b.txt"))
     }

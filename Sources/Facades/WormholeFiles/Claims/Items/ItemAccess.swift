@@ -78,8 +78,6 @@ package final class AccessTerms: Sendable {
   let term: Duration
   let deadline: ContinuousClock.Instant
   let durability: Durability
-  /// Whether an accessor that leaves no item has failed, unless it deletes or moves the item.
-  let needsItem: Bool
   /// Wakes the step that waits; only one waits at a time.
   let latch = WakeLatch()
   private let isCancelled = Atomic(false)
@@ -87,22 +85,15 @@ package final class AccessTerms: Sendable {
   /// Into or out of private copies: presenters are notified when the copies are published.
   let moves = Mutex<[(from: String, to: String)]>([])
 
-  /// Whether the accessor reported that it moved an item away.
-  func hasMoved(_ item: ItemPath) -> Bool {
-    moves.withLock { $0.contains { $0.from == item.text } }
-  }
-
   init(
     purpose: String, isPurposeShared: Bool = false, hasCompanions: Bool = false, term: Duration,
-    until deadline: ContinuousClock.Instant, durability: Durability = .standard,
-    needsItem: Bool = false
+    until deadline: ContinuousClock.Instant, durability: Durability = .standard
   ) {
     self.purpose = purpose
     self.isPurposeShared = isPurposeShared
     self.term = term
     self.deadline = deadline
     self.durability = durability
-    self.needsItem = needsItem
     companions = Atomic(hasCompanions)
   }
 

@@ -64,13 +64,6 @@ final class ItemPublication: Waiting {
       return .done(.none)
     }
     old = try location.status()
-    if change == .removed, terms.needsItem, old != nil, access.kind != .deleting,
-      !terms.hasMoved(location)
-    {
-      // The process that took the access over has removed the copy.
-      if let loss = try access.loss() { throw loss }
-      throw FileCoordinationError.nothingLeft(path: location.text)
-    }
     if isOfDirectory(change) {
       // While a directory is replaced, no process may be in the middle of a change inside it, because
       // the change would be made in the old directory.
