@@ -55,7 +55,9 @@ let rooms: [Target] = [
   // UserDefaults(suiteName:) between processes: GroupDefaults (source-compatible, and throwing, async).
   room("Facades/GroupDefaults", ["WormholeInspection", "Wormhole", "WormholePropertyLists"]),
   // UserDefaults (source-compatible) over GroupDefaults, and the key-value observing that Foundation lacks.
-  room("Facades/SharedUserDefaults", ["GroupDefaults", "Wormhole", "WormholePropertyLists"]),
+  room("Facades/WormholeUserDefaults", ["GroupDefaults", "Wormhole", "WormholePropertyLists"]),
+  // The same for clients: each name comes before Foundation's, because it is exported by itself.
+  room("Facades/SharedUserDefaults", ["WormholeUserDefaults", "GroupDefaults"]),
   // Named peers: requests, guaranteed messages, contexts, files; how a peer is started, and paired.
   room(
     "Facades/WormholePeers",
@@ -67,7 +69,7 @@ let rooms: [Target] = [
   room(
     "Facades/WatchConnectivity",
     [
-      "SharedUserDefaults", "WormholePeers", "WormholeToolkit", "Wormhole",
+      "WormholeUserDefaults", "WormholePeers", "WormholeToolkit", "Wormhole",
       "WormholePropertyLists",
     ]),
   // Communicator 4.1 (source-compatible), over WCSession.
@@ -210,13 +212,19 @@ let tests: [Target] = [
     excludes: ["Clients"]),
   test(
     "Facades/GroupDefaultsTests",
-    core + ["SharedUserDefaults", "GroupDefaults", "WormholeParticipant"],
+    core + [
+      "SharedUserDefaults", "WormholeUserDefaults", "GroupDefaults", "WormholeDefaultsClients",
+      "WormholeParticipant",
+    ],
     excludes: ["Clients"]),
   test(
     "Facades/WormholePeersTests", core + ["WormholePeers", "WormholeEtcd", "WormholeParticipant"]),
   test(
     "Facades/WatchConnectivityTests",
-    core + ["SharedUserDefaults", "WatchConnectivity", "WormholePeers", "WormholeParticipant"],
+    core + [
+      "WormholeUserDefaults", "WatchConnectivity", "WormholePeers", "WormholeWatchClients",
+      "WormholeParticipant",
+    ],
     excludes: ["Tutorial", "MainActorApp", "Clients"]),
   test(
     "Facades/CommunicatorTests",
@@ -293,8 +301,8 @@ func name(_ path: String) -> String { path.split(separator: "/").last.map(String
 
 let libraries = rooms.map(\.name).filter {
   ![
-    "WormholeShims", "WormholeSystem", "WormholeToolkit", "WormholeWorkshop", "WormholeCommand",
-    "WormholeCinemaTime",
+    "WormholeShims", "WormholeSystem", "WormholeToolkit", "WormholeUserDefaults",
+    "WormholeWorkshop", "WormholeCommand", "WormholeCinemaTime",
     "WormholeTorture", "WormholeBenchmarks",
   ].contains($0)
 }

@@ -25,12 +25,13 @@ enum Layers {
       "WormholeFiles", "Wormhole", "Foundation", "Dispatch", "Synchronization",
     ],
     "GroupDefaults": base.union(["WormholeInspection"]),
-    "SharedUserDefaults": [
+    "WormholeUserDefaults": [
       "GroupDefaults", "Wormhole", "WormholePropertyLists", "Foundation", "Dispatch",
       "Synchronization",
     ],
+    "SharedUserDefaults": ["WormholeUserDefaults", "GroupDefaults", "Foundation"],
     "WormholePeers": base.union(["WormholeInspection"]),
-    "WatchConnectivity": base.union(["SharedUserDefaults", "WormholePeers", "Foundation"]),
+    "WatchConnectivity": base.union(["WormholeUserDefaults", "WormholePeers", "Foundation"]),
     "Communicator": [
       "WatchConnectivity", "WormholePropertyLists", "Foundation", "Dispatch", "Synchronization",
     ],

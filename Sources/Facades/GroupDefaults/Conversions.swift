@@ -77,11 +77,21 @@ package enum Conversions {
     }
   }
 
-  /// Returns the stored form of a URL: the path of a file URL; the text of any other URL as data in
-  /// UTF-8, where the original stores an archive of Objective-C objects.
+  /// Returns the stored form of a URL: the path of a file URL, with "~" for the user's own directory, as
+  /// the original stores it; the text of any other URL as data in UTF-8, where the original stores an
+  /// archive of Objective-C objects.
   package static func stored(_ url: URL) -> PropertyListValue {
     url.isFileURL
-      ? .string(url.absoluteURL.path) : .data(Data(url.absoluteString.utf8))
+      ? .string(abbreviated(url.absoluteURL.path)) : .data(Data(url.absoluteString.utf8))
+  }
+
+  private static func abbreviated(_ path: String) -> String {
+    let home = URL.homeDirectory.path
+    // By bytes: Unicode calls some different paths equivalent.
+    guard home.utf8.count > 1, path.utf8.starts(with: home.utf8) else { return path }
+    let rest = path.utf8.dropFirst(home.utf8.count)
+    guard rest.isEmpty || rest.first == UInt8(ascii: "/") else { return path }
+    return "~" + String(Substring(rest))
   }
 
   /// Returns the stored form of any object that the original's `set(_:forKey:)` takes.

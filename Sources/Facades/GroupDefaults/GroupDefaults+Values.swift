@@ -142,7 +142,7 @@ extension GroupDefaults {
     store(.boolean(value), defaultName)
   }
 
-  /// Stores a URL, a file URL as its path; nil removes it.
+  /// Stores a URL, a file URL as its path, which may begin with "~"; nil removes it.
   public func set(_ url: URL?, forKey defaultName: String) {
     store(url.map(Conversions.stored), defaultName)
   }

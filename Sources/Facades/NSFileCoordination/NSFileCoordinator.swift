@@ -303,27 +303,35 @@ extension WritingOptions {
 ///   if error == nil { print(intent.url.path) }     // where to write
 /// }
 /// ```
-public final class NSFileAccessIntent: NSObject, Sendable {
+///
+/// Its `Sendable` is unchecked because it is open, as the original: its own property is constant, and a
+/// subclass is responsible for those that it adds.
+open class NSFileAccessIntent: NSObject, @unchecked Sendable {
   let intent: FileAccessIntent
+
+  /// An intent for a test, which overrides `url`: it names no item that could be changed.
+  public override init() {
+    intent = FileAccessIntent.readingIntent(with: URL(fileURLWithPath: "/dev/null"))
+  }
 
   private init(_ intent: FileAccessIntent) {
     self.intent = intent
   }
 
   /// To read an item.
-  public static func readingIntent(
+  open class func readingIntent(
     with url: URL, options: NSFileCoordinator.ReadingOptions = []
   ) -> NSFileAccessIntent {
     NSFileAccessIntent(FileAccessIntent.readingIntent(with: url, options: options))
   }
 
   /// To change an item.
-  public static func writingIntent(
+  open class func writingIntent(
     with url: URL, options: NSFileCoordinator.WritingOptions = []
   ) -> NSFileAccessIntent {
     NSFileAccessIntent(FileAccessIntent.writingIntent(with: url, options: options.asOriginal))
   }
 
   /// While the accessor runs, the URL to use for the item; before that, the requested URL.
-  public var url: URL { intent.url }
+  open var url: URL { intent.url }
 }

@@ -17,7 +17,10 @@ import WormholeFiles
 /// }
 /// try NSFileVersion.removeOtherVersionsOfItem(at: file)
 /// ```
-public final class NSFileVersion: NSObject, Sendable {
+///
+/// Its `Sendable` is unchecked because it is open, as the original: its own properties are `Sendable`, and a
+/// subclass is responsible for those that it adds.
+open class NSFileVersion: NSObject, @unchecked Sendable {
   /// How `replaceItem(at:options:)` replaces an item.
   ///
   /// ```swift
@@ -43,6 +46,13 @@ public final class NSFileVersion: NSObject, Sendable {
     self.copy = Mutex(copy)
   }
 
+  /// A version for a test, which overrides its members: the current one of no item.
+  public override init() {
+    item = KeptCopies(of: "/dev/null")
+    copy = Mutex(nil)
+    super.init()
+  }
+
   // MARK: Finding
 
   /// Returns the item itself as a version.
@@ -50,7 +60,7 @@ public final class NSFileVersion: NSObject, Sendable {
   /// - Parameter url: the item's.
   /// - Returns: nil if there is no item.
   /// - Complexity: one look at the item.
-  public static func currentVersionOfItem(at url: URL) -> NSFileVersion? {
+  open class func currentVersionOfItem(at url: URL) -> NSFileVersion? {
     FileManager.default.fileExists(atPath: url.path)
       ? NSFileVersion(KeptCopies(of: url.path), nil) : nil
   }
@@ -60,7 +70,7 @@ public final class NSFileVersion: NSObject, Sendable {
   /// - Parameter url: the item's, which need not exist.
   /// - Returns: nil if its directory cannot be read; the reason is an event of `Diagnostics`.
   /// - Complexity: reads the directory, and looks at each copy.
-  public static func otherVersionsOfItem(at url: URL) -> [NSFileVersion]? {
+  open class func otherVersionsOfItem(at url: URL) -> [NSFileVersion]? {
     let item = KeptCopies(of: url.path)
     return item.all()?.map { NSFileVersion(item, $0) }
   }
@@ -70,7 +80,7 @@ public final class NSFileVersion: NSObject, Sendable {
   /// - Parameter url: the item's, which need not exist.
   /// - Returns: nil if its directory cannot be read; the reason is an event of `Diagnostics`.
   /// - Complexity: reads the directory, and looks at each copy.
-  public static func unresolvedConflictVersionsOfItem(at url: URL) -> [NSFileVersion]? {
+  open class func unresolvedConflictVersionsOfItem(at url: URL) -> [NSFileVersion]? {
     otherVersionsOfItem(at: url)?.filter { !$0.isResolved }
   }
 
@@ -81,7 +91,7 @@ public final class NSFileVersion: NSObject, Sendable {
   ///   - persistentIdentifier: that of the version.
   /// - Returns: nil if it was removed meanwhile.
   /// - Complexity: as `otherVersionsOfItem(at:)`.
-  public static func version(
+  open class func version(
     itemAt url: URL, forPersistentIdentifier persistentIdentifier: Any
   ) -> NSFileVersion? {
     let wanted = persistentIdentifier as? NSString
@@ -93,36 +103,36 @@ public final class NSFileVersion: NSObject, Sendable {
   // MARK: Its properties
 
   /// Where its content is.
-  public var url: URL { URL(fileURLWithPath: path) }
+  open var url: URL { URL(fileURLWithPath: path) }
 
   private var path: String { copy.withLock { $0?.path } ?? item.path }
 
   /// The name of the item.
-  public var localizedName: String? { URL(fileURLWithPath: item.path).lastPathComponent }
+  open var localizedName: String? { URL(fileURLWithPath: item.path).lastPathComponent }
 
   /// Always nil: conflicts are those of one machine.
-  public var localizedNameOfSavingComputer: String? { nil }
+  open var localizedNameOfSavingComputer: String? { nil }
 
   /// When its content was last changed; nil if it is gone.
   ///
   /// - Complexity: one look at the file.
-  public var modificationDate: Date? {
+  open var modificationDate: Date? {
     // Nil is the original's answer as well, for a version that was removed.
     try? FileManager.default.attributesOfItem(atPath: path)[.modificationDate] as? Date
   }
 
   /// Finds it again in another process or later, resolved or not: a text.
-  public var persistentIdentifier: any NSCoding {
+  open var persistentIdentifier: any NSCoding {
     (copy.withLock { $0?.nonce } ?? "current") as NSString
   }
 
   /// Whether a conflict has left it.
-  public var isConflict: Bool { copy.withLock { $0 != nil } }
+  open var isConflict: Bool { copy.withLock { $0 != nil } }
 
   /// Whether its conflict is resolved; true for the item itself. Setting it to true renames the copy, for
   /// all processes, and the presenters of the item are notified; setting it to false does nothing, as
   /// in the original. A failure is an event of `Diagnostics`.
-  public var isResolved: Bool {
+  open var isResolved: Bool {
     get { copy.withLock { $0?.isResolved } ?? true }
     set {
       guard newValue, copy.withLock({ item.resolve(&$0) }) else { return }
@@ -131,13 +141,13 @@ public final class NSFileVersion: NSObject, Sendable {
   }
 
   /// Always false: no system removes it.
-  public var isDiscardable: Bool { false }
+  open var isDiscardable: Bool { false }
 
   /// Always true: its content is here.
-  public var hasLocalContents: Bool { true }
+  open var hasLocalContents: Bool { true }
 
   /// Always false.
-  public var hasThumbnail: Bool { false }
+  open var hasThumbnail: Bool { false }
 
   // MARK: Using it
 
@@ -150,7 +160,7 @@ public final class NSFileVersion: NSObject, Sendable {
   /// - Throws: an error of Foundation or of `FileCoordinator`; then the item is as it was, or replaced.
   /// - Complexity: a copy of the content without `byMoving`.
   @discardableResult
-  public func replaceItem(at url: URL, options: ReplacingOptions = []) throws -> URL {
+  open func replaceItem(at url: URL, options: ReplacingOptions = []) throws -> URL {
     let isMoved = options.contains(.byMoving)
     let left = try KeptCopies.put(path, at: url.path, isCopied: !isMoved)
     if let left { try FileManager.default.removeItem(atPath: left) }
@@ -162,7 +172,7 @@ public final class NSFileVersion: NSObject, Sendable {
   ///
   /// - Throws: an error of Foundation; `CocoaError.featureUnsupported` for the item itself.
   /// - Complexity: one removal, for a directory with all that it contains.
-  public func remove() throws {
+  open func remove() throws {
     guard isConflict else { throw CocoaError(.featureUnsupported) }
     try FileManager.default.removeItem(atPath: path)
     item.report(.lost, path)
@@ -173,7 +183,7 @@ public final class NSFileVersion: NSObject, Sendable {
   /// - Parameter url: the item's.
   /// - Throws: an error of Foundation; then some may be left.
   /// - Complexity: as `otherVersionsOfItem(at:)`, and a removal of each.
-  public static func removeOtherVersionsOfItem(at url: URL) throws {
+  open class func removeOtherVersionsOfItem(at url: URL) throws {
     for version in otherVersionsOfItem(at: url) ?? [] { try version.remove() }
   }
 }

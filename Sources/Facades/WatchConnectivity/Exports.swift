@@ -2,7 +2,7 @@
 @_exported public import Foundation
 
 // On Apple's systems these names are Foundation's, too.
-@_exported public import enum SharedUserDefaults.NSKeyValueChange
-@_exported public import class SharedUserDefaults.NSKeyValueObservation
-@_exported public import struct SharedUserDefaults.NSKeyValueObservedChange
-@_exported public import struct SharedUserDefaults.NSKeyValueObservingOptions
+@_exported public import enum WormholeUserDefaults.NSKeyValueChange
+@_exported public import class WormholeUserDefaults.NSKeyValueObservation
+@_exported public import struct WormholeUserDefaults.NSKeyValueObservedChange
+@_exported public import struct WormholeUserDefaults.NSKeyValueObservingOptions

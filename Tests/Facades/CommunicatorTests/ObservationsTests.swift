@@ -94,22 +94,43 @@ struct ObservationsTests {
     #expect(log.values == [1, 30])
   }
 
-  @Test("keep values from before the first observer, up to a limit, for that one only")
-  func waiting() {
+  /// The second observer of an app used to miss them.
+  @Test("keep values, up to a limit, for all first observers, and what follows comes after them")
+  func waiting() throws {
     let observations = Observations<Int>(keeping: 3)
     for value in 1...5 { observations.notify(value) }
-    let logs = [Log<Int>(), Log<Int>()]
-    for log in logs { _ = observations.add(on: queue) { log.append($0) } }
+    let logs = (0..<3).map { _ in Log<Int>() }
+    for log in logs.prefix(2) { _ = observations.add(on: queue) { log.append($0) } }
     observations.notify(6)
+    for log in logs.prefix(2) {
+      try eventually("they are handed over") { log.values == [3, 4, 5, 6] }
+    }
+    _ = observations.add(on: queue) { logs[2].append($0) }
+    observations.notify(7)
     drain()
-    #expect(logs[0].values == [3, 4, 5, 6])
-    #expect(logs[1].values == [6])
+    #expect(logs.map(\.values) == [[3, 4, 5, 6, 7], [3, 4, 5, 6, 7], [7]])
+  }
+
+  @Test("keep values for others when the first observer ends before it got them")
+  func endedEarly() throws {
+    let observations = Observations<Int>(keeping: 3)
+    observations.notify(1)
+    let early = Log<Int>()
+    observations.remove(observations.add(on: queue) { early.append($0) })
+    let log = Log<Int>()
+    _ = observations.add(on: queue) { log.append($0) }
+    try eventually("they are handed over") { log.values == [1] }
+    #expect(early.values.isEmpty)
   }
 
   @Test("keep nothing once there was an observer, and no values of immediate types")
-  func notWaiting() {
+  func notWaiting() throws {
     let kept = Observations<Int>(keeping: 3)
-    kept.remove(kept.add(on: queue) { _ in })
+    let first = Log<Int>()
+    kept.notify(0)
+    let observation = kept.add(on: queue) { first.append($0) }
+    try eventually("it is handed over") { first.values == [0] }
+    kept.remove(observation)
     kept.notify(1)
     let passing = Observations<Int>()
     passing.notify(2)

@@ -109,6 +109,13 @@ struct ConversionTests {
     defaults.set("~/x", forKey: "home")
     let home = FileManager.default.homeDirectoryForCurrentUser.path
     #expect(defaults.url(forKey: "home")?.path == home + "/x")
+    // As the original stores it.
+    for (place, stored) in [("/x/ä", "~/x/ä"), ("", "~"), ("-other/x", home + "-other/x")] {
+      let url = URL(fileURLWithPath: home + place)
+      defaults.set(url, forKey: "own")
+      #expect(defaults.string(forKey: "own") == stored)
+      #expect(defaults.url(forKey: "own")?.path == url.path)
+    }
     let file = URL(fileURLWithPath: "/tmp/ä")
     defaults.set(file, forKey: "file")
     #expect(defaults.url(forKey: "file") == file && defaults.string(forKey: "file") == "/tmp/ä")

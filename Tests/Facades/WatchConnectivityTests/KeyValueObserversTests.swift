@@ -4,8 +4,8 @@ import Testing
 import WatchConnectivity
 import WormholeTestSupport
 
-import class SharedUserDefaults.KeyValueObservers
-import struct SharedUserDefaults.ObservableProperty
+import class WormholeUserDefaults.KeyValueObservers
+import struct WormholeUserDefaults.ObservableProperty
 
 @Suite("An observation by key path", .blocking)
 struct KeyValueObserversTests {

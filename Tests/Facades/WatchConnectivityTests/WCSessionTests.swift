@@ -50,8 +50,24 @@ struct WCSessionTests {
     #expect(try phone.session("activate") == "done")
     #expect(try phone.await("activated") == "activated")
     #expect(
-      try phone.session("state") == "activated paired installed complication reachable 50")
-    #expect(try watch.session("state") == "activated paired companion reachable 0")
+      try phone.session("state") == "activated paired installed complication companion reachable 50"
+    )
+    #expect(try watch.session("state") == phone.session("state"))
+  }
+
+  /// On Linux both sides ask the phone's property, because `os(watchOS)` is false. On a watch it was false, so
+  /// the watch sent nothing, without a word.
+  @Test(
+    "lets an app's usual question before a transfer pass on both sides, and says no without an app")
+  func canSendToPeer() throws {
+    let scene = try SessionScene()
+    let (phone, watch) = (try scene.phone(), try scene.watch())
+    for side in [phone, watch] { #expect(try side.session("can-send") == "true") }
+    try scene.pairing.pair(.init(name: "watch", isAppInstalled: false))
+    try Pairing(of: "watch", in: scene.container).pair(.init(name: "phone", isAppInstalled: false))
+    for side in [phone, watch] {
+      try eventually("the app is gone") { try side.session("can-send") == "false" }
+    }
   }
 
   @Test("takes its container and role from the environment, and refuses an unclear one")

@@ -109,7 +109,7 @@ struct WatchSwitchTests {
   func known() throws {
     let scene = try SessionScene()
     let phone = try scene.phone()
-    #expect(try phone.session("state") == "activated paired installed complication 50")
+    #expect(try phone.session("state") == "activated paired installed complication companion 50")
     let directory = try phone.session("directory")
     try scene.pairing.pair(.init(name: "watch", isAppInstalled: false))
     #expect(try phone.await("watchState") == "watchState")
@@ -193,7 +193,9 @@ struct WatchSwitchTests {
     let scene = try SessionScene()
     try scene.pairing.pair(.init(name: "left"))
     let (phone, watch) = (try scene.phone(), try scene.watch("left"))
-    #expect(try watch.session("state") == "activated paired companion reachable 0")
+    #expect(
+      try watch.session("state") == "activated paired installed complication companion reachable 50"
+    )
     #expect(try watch.session("ask a=1") == "reply a=1 by=\(phone.processID)")
     #expect(try phone.session("info 1 1") == "done")
     #expect(try watch.await("info") == "info n=1")
@@ -207,7 +209,7 @@ struct WatchSwitchTests {
     #expect(try watch.session("context a=1") == "failed 7005")
     try scene.pairTwo()
     #expect(try watch.await("companion") == "companion")
-    #expect(try watch.session("state") == "activated paired companion 0")
+    #expect(try watch.session("state") == "activated paired installed complication companion 50")
     #expect(try watch.session("context a=1") == "done")
   }
 }

@@ -4,6 +4,7 @@ import WatchConnectivity
 import Wormhole
 import WormholeCinemaTutorial
 import WormholeTestSupport
+import WormholeWatchClients
 
 /// The verbs of a participant as a phone or a watch.
 ///
@@ -34,6 +35,7 @@ import WormholeTestSupport
 /// session-file-cancel                        cancels the first outstanding file
 /// session-files                              the names of the outstanding files
 /// session-state                              the session's view of its counterpart
+/// session-can-send                           whether a `PeerGate` lets it send
 /// session-directory                          the watch's directory
 /// session-numbers                            sends numbers of all kinds, in each way; as session-ask
 /// session-oversize BYTES                     sends each kind with BYTES bytes; answers the codes
@@ -85,6 +87,7 @@ enum SessionVerbs {
     case "events": return actor.events.all.joined(separator: "; ")
     case _ where ObservingVerbs.all.contains(verb):
       ObservingVerbs.perform(verb, actor.events, words)
+    case "can-send": return "\(PeerGate.canSendToPeer())"
     case "forget": WCSession.default.delegate = nil
     case "remember": WCSession.default.delegate = actor.delegate
     default: return try actor.perform(verb, words)

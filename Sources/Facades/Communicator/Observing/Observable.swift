@@ -19,7 +19,9 @@ extension Observable {
   /// Any number of observers may observe a type. Each receives every value, on a serial queue and
   /// in the order of arrival. Earlier values are not delivered again, with one exception:
   /// guaranteed messages, blobs, contexts, complication info and finished transfers that arrive
-  /// before their type was ever observed wait, up to a limit, for the first observer.
+  /// before their type was ever observed wait, up to a limit, for the first observers: all those that an
+  /// app registers in one go. They get them on the next turn of the main queue, or after a tenth of a
+  /// second in a program that serves none.
   ///
   /// - Parameters:
   ///   - queue: The queue on which the handler is called; by default a serial queue that all
@@ -76,8 +78,10 @@ public final class Observations<Value: Sendable>: Sendable {
   private struct State {
     /// In the order of registration, which is the order of calls.
     var observers: [Observer] = []
-    /// Values from before the first observer; nil once there was an observer.
+    /// Values from before the first observers had all registered; nil afterwards.
     var waiting: [Value]? = []
+    /// Whether the first observers register now, and get what waits in a moment.
+    var isHandingOver = false
   }
 
   private let state = Mutex(State())
@@ -90,11 +94,31 @@ public final class Observations<Value: Sendable>: Sendable {
 
   func add(on queue: DispatchQueue, _ handler: @escaping Handler) -> Observation {
     let observer = (Observation(), queue, handler)
-    state.withLock { state in
+    let isFirst = state.withLock { state in
       state.observers.append(observer)
-      for value in state.waiting.take() ?? [] { enqueue(value, for: observer) }
+      guard limit > 0, state.waiting != nil, !state.isHandingOver else { return false }
+      state.isHandingOver = true
+      return true
+    }
+    if isFirst {
+      DispatchQueue.main.async { self.handOver() }
+      // The main thread of some programs serves no queue.
+      DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(100)) { self.handOver() }
     }
     return observer.0
+  }
+
+  /// Gives what waits to all observers there are; the second call for the same values has no effect.
+  private func handOver() {
+    state.withLock { state in
+      guard state.isHandingOver else { return }
+      state.isHandingOver = false
+      // All have ended already: the values wait on.
+      guard !state.observers.isEmpty else { return }
+      for value in state.waiting.take() ?? [] {
+        for observer in state.observers { enqueue(value, for: observer) }
+      }
+    }
   }
 
   func remove(_ observation: Observation) {
@@ -108,12 +132,12 @@ public final class Observations<Value: Sendable>: Sendable {
 
   func notify(_ value: Value) {
     state.withLock { state in
-      if var waiting = state.waiting.take() {
-        if limit > 0 {
-          if waiting.count == limit { waiting.removeFirst() }
-          waiting.append(value)
-        }
+      if limit > 0, var waiting = state.waiting.take() {
+        // What comes while it is handed over follows it, and is not dropped.
+        if waiting.count >= limit, !state.isHandingOver { waiting.removeFirst() }
+        waiting.append(value)
         state.waiting = waiting
+        return
       }
       for observer in state.observers { enqueue(value, for: observer) }
     }

@@ -29,6 +29,15 @@ struct PairingView: Sendable {
     return try watch.get().active?.isAppInstalled == true
   }
 
+  /// Whether the other side has the app: one answer for the properties of both sides, because on Linux code
+  /// that asks `#if os(watchOS)` asks the phone's property on a watch, too.
+  func hasCounterpartApp() throws -> Bool {
+    try watch == nil ? phone.active?.isAppInstalled == true : hasPhoneApp()
+  }
+
+  /// The watch of which the phone's properties speak: on the phone the active one, on a watch itself.
+  var watchInQuestion: Pairing.Companion? { watch == nil ? phone.active : phone[name] }
+
   /// The phone, or the watch that is active.
   var counterpart: String? { watch == nil ? phone.activeName : Pairing.phone }
 

@@ -4,17 +4,8 @@ import WormholePeers
 import WormholeSystem
 
 extension WCSession {
-  /// Begins the session, and notifies the delegate when the activation has ended: afterwards it
-  /// sends and receives, and everything that waited for this side is delivered.
-  ///
-  /// On an active session the delegate is called again. On an inactive session it takes effect as
-  /// soon as everything received is delivered and the session is deactivated: nothing is lost.
-  /// Without a delegate it only reports that to `Diagnostics`.
-  ///
-  /// The error for the delegate is `sessionNotSupported` if the place of the session is unknown, or
-  /// `sessionNotActivated`, whose `failureReason` names the process that has the session already.
-  /// That error comes after two seconds: it does not wait until that process ends.
-  public func activate() {
+  /// Begins the session; see `activate()`.
+  func beginSession() {
     let place: SessionPlace
     do {
       guard !state.withLock({ $0.hasEnded }) else {
@@ -28,7 +19,7 @@ extension WCSession {
       }
     }
     guard delegate != nil else {
-      return Diagnostics.report(
+      return Self.complain(
         WCError(.sessionMissingDelegate, reason: "Set the session's delegate before activate()."))
     }
     switch state.withLock({ $0.activate() }) {

@@ -4,13 +4,7 @@ import WormholePeers
 import WormholePropertyLists
 
 extension WCSession {
-  /// Replaces the counterpart's context: it gets the latest one, once, when it runs. Equal content
-  /// is not delivered again.
-  ///
-  /// - Throws: `WCError.payloadUnsupportedTypes`, `.payloadTooLarge` beyond 262,144 bytes,
-  ///   `.sessionNotActivated`, `.sessionInactive`, `.deviceNotPaired`, `.watchAppNotInstalled`, or
-  ///   `.insufficientSpace`.
-  public func updateApplicationContext(_ applicationContext: [String: Any]) throws {
+  func replaceContext(_ applicationContext: [String: Any]) throws {
     do {
       let value = try Payload.value(
         applicationContext, maximumBytes: Payload.maximumContextBytes)
@@ -24,15 +18,11 @@ extension WCSession {
     }
   }
 
-  /// The last context that this side sent with `updateApplicationContext`, in any of its processes;
-  /// empty if it never sent one. Costs reading a file, as does `receivedApplicationContext`.
-  public var applicationContext: [String: Any] {
+  var sentContext: [String: Any] {
     Diagnostics.reporting(otherwise: [:]) { try context { try $0.context(for: $1) } }
   }
 
-  /// The last context that the counterpart sent, in any of its processes; empty if it never sent
-  /// one. It may be newer than the one that the delegate was given; then the delegate gets it next.
-  public var receivedApplicationContext: [String: Any] {
+  var receivedContext: [String: Any] {
     Diagnostics.reporting(otherwise: [:]) { try context { try $0.context(from: $1) } }
   }
 

@@ -1,4 +1,4 @@
-public import Foundation
+import Foundation
 import Synchronization
 import Wormhole
 import WormholePeers
@@ -6,51 +6,30 @@ import WormholePeers
 // The state of the other side. Each property reads the pairing when it is called, so the answer is
 // current; that costs reading one file, on a watch two.
 extension WCSession {
-  /// On the phone: whether a paired watch is active; on the watch: whether it is paired.
-  public var isPaired: Bool { ask(false) { _, pairing in pairing.isPaired } }
+  var isPairedNow: Bool { ask(false) { _, pairing in pairing.isPaired } }
 
-  /// On the phone: whether the active watch has the app, as its pairing says.
-  public var isWatchAppInstalled: Bool {
-    ask(false) { _, pairing in pairing.activeWatch?.isAppInstalled ?? false }
+  /// Whether the other side has the app, as the pairing says.
+  var hasCounterpartApp: Bool {
+    ask(false) { _, pairing in try pairing.hasCounterpartApp() }
   }
 
-  /// On the phone: whether the complication is on the active watch's face, as its pairing says.
-  public var isComplicationEnabled: Bool {
-    ask(false) { _, pairing in pairing.activeWatch?.isComplicationEnabled ?? false }
+  var hasComplication: Bool {
+    ask(false) { _, pairing in pairing.watchInQuestion?.isComplicationEnabled ?? false }
   }
 
-  /// On the phone: how often `transferCurrentComplicationUserInfo` may still start the watch's app
-  /// today (UTC); 0 while the complication is not enabled.
-  public var remainingComplicationUserInfoTransfers: Int {
+  var remainingComplications: Int {
     ask(0) { place, pairing in try pairing.remainingComplicationTransfers(in: place) }
   }
 
-  /// On the phone: a directory for data of the active watch, made at the first use; nil if no watch
-  /// is active or the active watch has no app. The first `activate()` after the watch was unpaired,
-  /// or its app removed, deletes it.
-  public var watchDirectoryURL: URL? {
+  var directoryOfWatch: URL? {
     ask(nil) { place, pairing in
       guard let watch = pairing.activeWatch, watch.isAppInstalled else { return nil }
       return try WatchDirectory.url(of: watch.name, in: place)
     }
   }
 
-  /// On the watch: whether the phone has the app. It has, unless the watch is not paired, or
-  /// `wormhole pairing add phone --of WATCH --without-app` says otherwise.
-  public var isCompanionAppInstalled: Bool {
-    ask(false) { _, pairing in try pairing.hasPhoneApp() }
-  }
-
-  /// Always false: no process here is locked after a reboot.
-  public var iOSDeviceNeedsUnlockAfterRebootForReachability: Bool { false }
-
-  /// Whether a message would be delivered now: the session is activated, and the counterpart's is,
-  /// too, in a process that is not stopped. On the watch it is also true if a message would start
-  /// the phone's app. A watch that is not active reaches no counterpart.
-  ///
-  /// The delegate hears every answer that differs from its last report. A stop of the counterpart's
-  /// process, which has no event, is reported within a second even if this property is not read.
-  public var isReachable: Bool {
+  /// Whether a message would be delivered now, which the link is told.
+  func reachesCounterpart() -> Bool {
     guard activationState == .activated, let link, let counterpart = link.counterpart else {
       return false
     }
@@ -131,7 +110,7 @@ extension SessionPlace {
 
 extension PairingView {
   func remainingComplicationTransfers(in place: SessionPlace) throws -> Int {
-    guard let activeWatch, activeWatch.isComplicationEnabled else { return 0 }
-    return try ComplicationTransfers(place.container, watch: activeWatch.name).remaining()
+    guard let watch = watchInQuestion, watch.isComplicationEnabled else { return 0 }
+    return try ComplicationTransfers(place.container, watch: watch.name).remaining()
   }
 }

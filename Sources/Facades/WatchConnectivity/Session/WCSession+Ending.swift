@@ -11,11 +11,8 @@ extension WCSession {
   /// The session whose place `configure` or the environment sets.
   static var ofProcess: WCSession { process.withLock { $0 } }
 
-  /// The one session of this process.
-  ///
-  /// In a call of a delegate, and of a handler that belongs to no actor, it is the session that
-  /// calls. This differs only in tests, where a process may have several sessions.
-  public static var `default`: WCSession { local ?? ofProcess }
+  /// The session of this task, or of the process.
+  static var current: WCSession { local ?? ofProcess }
 
   /// Makes it the default session within a function, and in the tasks that the function begins.
   package func withDefault<Result>(_ body: () throws -> Result) rethrows -> Result {

@@ -8,7 +8,7 @@ import WormholeToolkit
 ///
 /// Its methods take handlers with their isolation, which is a part of a handler's type. `WCSession`
 /// also has overloads without isolation, for apps that wrap the session in their own protocol,
-/// whose handlers declare none.
+/// whose handlers declare none, and for subclasses, which override them: the methods here call them.
 ///
 /// ```swift
 /// // The members of this protocol are the forms of `sendMessage` for handlers of any kind.
@@ -41,9 +41,9 @@ extension WCSessionMessaging where Self == WCSession {
     _ message: [String: Any], replyHandler: (@isolated(any) ([String: Any]) -> Void)?,
     errorHandler: (@isolated(any) (any Error) -> Void)? = nil
   ) {
-    self.send(.init(replyHandler, errorHandler, Payload.objects)) {
-      try Payload.value(message, maximumBytes: Payload.maximumMessageBytes)
-    }
+    let handlers = (replyHandler.map(calledWhereItBelongs), errorHandler.map(calledWhereItBelongs))
+    (self as any OverridableMessaging).sendMessage(
+      message, replyHandler: handlers.0, errorHandler: handlers.1)
   }
 
   /// Sends a dictionary as `sendMessage(_:replyHandler:errorHandler:)` does, with a time limit of
@@ -71,34 +71,33 @@ extension WCSessionMessaging where Self == WCSession {
     _ data: Data, replyHandler: (@isolated(any) (Data) -> Void)?,
     errorHandler: (@isolated(any) (any Error) -> Void)? = nil
   ) {
-    self.send(.init(replyHandler, errorHandler, \.dataValue)) { try Payload.value(data) }
+    let handlers = (replyHandler.map(calledWhereItBelongs), errorHandler.map(calledWhereItBelongs))
+    (self as any OverridableMessaging).sendMessageData(
+      data, replyHandler: handlers.0, errorHandler: handlers.1)
   }
 }
 
-extension WCSession {
-  /// Sends a dictionary at once; the form for apps that wrap the session in their own protocol. Its
-  /// handlers are called on the queue of the delegate, wherever they are written.
-  @_disfavoredOverload
-  public func sendMessage(
+/// The forms of `WCSession` for handlers of no actor. Only through a protocol can this module name them: in
+/// any other call the forms for handlers of any kind come first.
+private protocol OverridableMessaging {
+  func sendMessage(
     _ message: [String: Any], replyHandler: (([String: Any]) -> Void)?,
-    errorHandler: ((any Error) -> Void)? = nil
-  ) {
-    // Makes each a handler of no actor, for the other form.
-    let reply = replyHandler.map { handler -> @isolated(any) ([String: Any]) -> Void in handler }
-    let error = errorHandler.map { handler -> @isolated(any) (any Error) -> Void in handler }
-    sendMessage(message, replyHandler: reply, errorHandler: error)
-  }
+    errorHandler: ((any Error) -> Void)?)
+  func sendMessageData(
+    _ data: Data, replyHandler: ((Data) -> Void)?, errorHandler: ((any Error) -> Void)?)
+}
 
-  /// Sends data to the counterpart at once; see `sendMessage`. At most 65,536 bytes.
-  @_disfavoredOverload
-  public func sendMessageData(
-    _ data: Data, replyHandler: ((Data) -> Void)?, errorHandler: ((any Error) -> Void)? = nil
-  ) {
-    let reply = replyHandler.map { handler -> @isolated(any) (Data) -> Void in handler }
-    let error = errorHandler.map { handler -> @isolated(any) (any Error) -> Void in handler }
-    sendMessageData(data, replyHandler: reply, errorHandler: error)
-  }
+extension WCSession: OverridableMessaging {}
 
+/// A handler of no actor that calls another one in the place to which that belongs.
+private func calledWhereItBelongs<Value>(
+  _ handler: @escaping @isolated(any) (Value) -> Void
+) -> (Value) -> Void {
+  let handler = IsolatedHandler(handler)
+  return { handler($0) }
+}
+
+extension WCSession {
   /// - Parameter time: the time for the message and its reply, if less than the session's.
   func send(
     _ handlers: MessageHandlers, within time: Duration? = nil,

@@ -1,7 +1,7 @@
 import Dispatch
 
 // Not the whole module, which has an NSObject of its own.
-import struct SharedUserDefaults.ObservableProperty
+import struct WormholeUserDefaults.ObservableProperty
 
 extension WCSession {
   /// The properties that Apple's samples observe, and those whose changes a delegate learns.

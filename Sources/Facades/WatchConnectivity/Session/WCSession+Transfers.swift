@@ -3,25 +3,8 @@ import Wormhole
 import WormholePeers
 
 extension WCSession {
-  /// Sends a dictionary that is certain to be delivered, in the order of sending, whenever the
-  /// counterpart runs.
-  ///
-  /// It is in the container when this returns, and outlives both processes. A refusal
-  /// (`sessionNotActivated`, `sessionInactive`, `deviceNotPaired`, `watchAppNotInstalled`,
-  /// `payloadUnsupportedTypes`, `payloadTooLarge` beyond 65,536 bytes, `insufficientSpace`) goes
-  /// to the delegate's `session(_:didFinish:error:)`, and the transfer is not listed as outstanding.
-  @discardableResult
-  public func transferUserInfo(_ userInfo: [String: Any] = [:]) -> WCSessionUserInfoTransfer {
-    transfer(userInfo)
-  }
 
-  /// Sends a dictionary for the watch's complication, and starts the watch's app if it registered to
-  /// be started for urgent work: 50 times a day (UTC) for each watch, while its complication is
-  /// enabled. Afterwards, and on a watch, it acts as `transferUserInfo`.
-  ///
-  /// It becomes the *current* one; the previous one is delivered nevertheless, and in its turn.
-  @discardableResult
-  public func transferCurrentComplicationUserInfo(
+  func transferForComplication(
     _ userInfo: [String: Any] = [:]
   ) -> WCSessionUserInfoTransfer {
     transfer(userInfo) { route in
@@ -30,24 +13,6 @@ extension WCSession {
       else { return false }
       return try complications.use()
     }
-  }
-
-  /// The dictionaries that are neither delivered nor failed nor cancelled, also of an earlier process
-  /// of this side; in the order of sending. Empty while the session is not activated.
-  public var outstandingUserInfoTransfers: [WCSessionUserInfoTransfer] {
-    link?.userInfoTransfers.all ?? []
-  }
-
-  /// Sends a file that is certain to be delivered, whenever the counterpart runs, after the files
-  /// that were sent before.
-  ///
-  /// Returns at once; the content is copied into the container, so it must not be changed or
-  /// removed before `progress` is complete. A refusal (as of `transferUserInfo`, and
-  /// `fileAccessDenied` if the URL names no readable regular file, `invalidParameter` if it is not
-  /// a file URL) goes to the delegate's `session(_:didFinish:error:)`.
-  @discardableResult
-  public func transferFile(_ file: URL, metadata: [String: Any]?) -> WCSessionFileTransfer {
-    transfer(file, metadata, options: .init())
   }
 
   func transfer(
@@ -72,17 +37,6 @@ extension WCSession {
       refuse(transfer, error)
       return transfer
     }
-  }
-
-  /// The files that are neither delivered nor failed nor cancelled; as
-  /// `outstandingUserInfoTransfers`.
-  public var outstandingFileTransfers: [WCSessionFileTransfer] { link?.fileTransfers.all ?? [] }
-
-  /// Whether a dictionary or a file has arrived that the delegate has not got yet. Costs a look at
-  /// both queues. Contexts and messages do not count: contexts can be read at any time, and senders
-  /// wait for messages.
-  public var hasContentPending: Bool {
-    Diagnostics.reporting(otherwise: false) { try link?.hasContentPending() ?? false }
   }
 
   // MARK: As long as they are useful, which Apple's framework does not offer

@@ -4,7 +4,7 @@ import Synchronization
 public import Wormhole
 import WormholePeers
 
-import class SharedUserDefaults.KeyValueObservers
+import class WormholeUserDefaults.KeyValueObservers
 
 /// The session between a phone process and a watch process; source-compatible with Apple's.
 ///
@@ -14,6 +14,10 @@ import class SharedUserDefaults.KeyValueObservers
 ///
 /// It has no mechanism of its own: a `PeerSession` named "phone", or after the watch, carries
 /// everything, so `wormhole peer …` shows it, too. Transfers that wait outlive both processes.
+///
+/// A subclass stands for it in tests: every member of the original can be overridden. Its `Sendable` is
+/// unchecked because it is open, as the original: its own properties are `Sendable`, and a subclass is
+/// responsible for those that it adds.
 ///
 /// Its properties are observed with `observe(_:options:changeHandler:)`, and the delegate learns
 /// every change.
@@ -31,7 +35,7 @@ import class SharedUserDefaults.KeyValueObservers
 /// WCSession.default.delegate = link
 /// WCSession.default.activate()
 /// ```
-public final class WCSession: NSObject, Sendable {
+open class WCSession: NSObject, @unchecked Sendable {
   /// The side that a process is.
   ///
   /// ```swift
@@ -58,6 +62,14 @@ public final class WCSession: NSObject, Sendable {
   init(_ place: SessionPlace?) {
     self.place = Mutex(place.map { .success($0) })
     state = Mutex(State())
+  }
+
+  /// A session for a test, which overrides what the code under test calls. What it does not override acts as
+  /// in the session of a process that has no place. An app uses `WCSession.default`.
+  public override init() {
+    place = Mutex(nil)
+    state = Mutex(State())
+    super.init()
   }
 
   // MARK: Where it is
@@ -101,7 +113,13 @@ public final class WCSession: NSObject, Sendable {
   /// If not, `activate()` reports the reason to the delegate. An environment that is incomplete or
   /// wrong is also an event of `Diagnostics`, once, because a program without a session mostly
   /// continues silently.
-  public static func isSupported() -> Bool { WCSession.default.knownPlace != nil }
+  open class func isSupported() -> Bool { WCSession.default.knownPlace != nil }
+
+  /// The one session of this process.
+  ///
+  /// In a call of a delegate, and of a handler that belongs to no actor, it is the session that
+  /// calls. This differs only in tests, where a process may have several sessions.
+  open class var `default`: WCSession { current }
 
   /// The side of this process; nil without support. Apple's code asks `#if os(iOS)`.
   public var role: Role? { knownPlace?.role }
@@ -120,9 +138,9 @@ public final class WCSession: NSObject, Sendable {
     return try result.get()
   }
 
-  /// Reports that there is no session here; on standard error if the program has no handler, because it would
-  /// be silent, and a forgotten role is the most frequent mistake.
-  private static func complain(_ error: WCError) {
+  /// Reports why there is no session here; on standard error if the program has no handler, because it would
+  /// be silent, and a forgotten role or delegate is the most frequent mistake.
+  static func complain(_ error: WCError) {
     Diagnostics.report(error)
     guard Diagnostics.onEvent == nil else { return }
     // If it is closed, nobody would read it.
@@ -145,7 +163,7 @@ public final class WCSession: NSObject, Sendable {
   /// The object that receives everything that arrives; held weakly, as with Apple's.
   ///
   /// Dictionaries and files that arrive without a delegate wait until there is one.
-  public var delegate: (any WCSessionDelegate)? {
+  open var delegate: (any WCSessionDelegate)? {
     get { state.withLock { $0.delegate }.object }
     set {
       let reference = DelegateReference(newValue)
@@ -156,7 +174,149 @@ public final class WCSession: NSObject, Sendable {
   }
 
   /// The progress of the activation.
-  public var activationState: WCSessionActivationState { state.withLock { $0.activation } }
+  open var activationState: WCSessionActivationState { state.withLock { $0.activation } }
+
+  /// Begins the session, and notifies the delegate when the activation has ended: afterwards it
+  /// sends and receives, and everything that waited for this side is delivered.
+  ///
+  /// On an active session the delegate is called again. On an inactive session it takes effect as
+  /// soon as everything received is delivered and the session is deactivated: nothing is lost.
+  /// Without a delegate it only says so: as an event of `Diagnostics`, and on standard error if nobody
+  /// receives those.
+  ///
+  /// The error for the delegate is `sessionNotSupported` if the place of the session is unknown, or
+  /// `sessionNotActivated`, whose `failureReason` names the process that has the session already.
+  /// That error comes after two seconds: it does not wait until that process ends.
+  open func activate() { beginSession() }
+
+  // MARK: The other side
+
+  /// On the phone: whether a paired watch is active; on the watch: whether it is paired.
+  open var isPaired: Bool { isPairedNow }
+
+  /// On the phone: whether the active watch has the app, as its pairing says.
+  open var isWatchAppInstalled: Bool { hasCounterpartApp }
+
+  /// On the phone: whether the complication is on the active watch's face, as its pairing says.
+  open var isComplicationEnabled: Bool { hasComplication }
+
+  /// On the phone: how often `transferCurrentComplicationUserInfo` may still start the watch's app
+  /// today (UTC); 0 while the complication is not enabled.
+  open var remainingComplicationUserInfoTransfers: Int { remainingComplications }
+
+  /// On the phone: a directory for data of the active watch, made at the first use; nil if no watch
+  /// is active or the active watch has no app. The first `activate()` after the watch was unpaired,
+  /// or its app removed, deletes it.
+  open var watchDirectoryURL: URL? { directoryOfWatch }
+
+  /// On the watch: whether the phone has the app. It has, unless the watch is not paired, or
+  /// `wormhole pairing add phone --of WATCH --without-app` says otherwise.
+  open var isCompanionAppInstalled: Bool { hasCounterpartApp }
+
+  /// Always false: no process here is locked after a reboot.
+  open var iOSDeviceNeedsUnlockAfterRebootForReachability: Bool { false }
+
+  /// Whether a message would be delivered now: the session is activated, and the counterpart's is,
+  /// too, in a process that is not stopped. On the watch it is also true if a message would start
+  /// the phone's app. A watch that is not active reaches no counterpart.
+  ///
+  /// The delegate hears every answer that differs from its last report. A stop of the counterpart's
+  /// process, which has no event, is reported within a second even if this property is not read.
+  open var isReachable: Bool { reachesCounterpart() }
+
+  // MARK: Sending
+
+  /// Sends a dictionary at once. This form is for apps that wrap the session in their own protocol, and for
+  /// subclasses, which override it: the form for handlers of any kind calls it, too. Its handlers are called
+  /// on the queue of the delegate, wherever they are written.
+  @_disfavoredOverload
+  open func sendMessage(
+    _ message: [String: Any], replyHandler: (([String: Any]) -> Void)?,
+    errorHandler: ((any Error) -> Void)? = nil
+  ) {
+    send(.init(replyHandler, errorHandler, Payload.objects)) {
+      try Payload.value(message, maximumBytes: Payload.maximumMessageBytes)
+    }
+  }
+
+  /// Sends data to the counterpart at once; see `sendMessage`. At most 65,536 bytes.
+  @_disfavoredOverload
+  open func sendMessageData(
+    _ data: Data, replyHandler: ((Data) -> Void)?, errorHandler: ((any Error) -> Void)? = nil
+  ) {
+    send(.init(replyHandler, errorHandler, \.dataValue)) { try Payload.value(data) }
+  }
+
+  /// Replaces the counterpart's context: it gets the latest one, once, when it runs. Equal content
+  /// is not delivered again.
+  ///
+  /// - Throws: `WCError.payloadUnsupportedTypes`, `.payloadTooLarge` beyond 262,144 bytes,
+  ///   `.sessionNotActivated`, `.sessionInactive`, `.deviceNotPaired`, `.watchAppNotInstalled`, or
+  ///   `.insufficientSpace`.
+  open func updateApplicationContext(_ applicationContext: [String: Any]) throws {
+    try replaceContext(applicationContext)
+  }
+
+  /// The last context that this side sent with `updateApplicationContext`, in any of its processes;
+  /// empty if it never sent one. Costs reading a file, as does `receivedApplicationContext`.
+  open var applicationContext: [String: Any] { sentContext }
+
+  /// The last context that the counterpart sent, in any of its processes; empty if it never sent
+  /// one. It may be newer than the one that the delegate was given; then the delegate gets it next.
+  open var receivedApplicationContext: [String: Any] { receivedContext }
+
+  /// Sends a dictionary that is certain to be delivered, in the order of sending, whenever the
+  /// counterpart runs.
+  ///
+  /// It is in the container when this returns, and outlives both processes. A refusal
+  /// (`sessionNotActivated`, `sessionInactive`, `deviceNotPaired`, `watchAppNotInstalled`,
+  /// `payloadUnsupportedTypes`, `payloadTooLarge` beyond 65,536 bytes, `insufficientSpace`) goes
+  /// to the delegate's `session(_:didFinish:error:)`, and the transfer is not listed as outstanding.
+  @discardableResult
+  open func transferUserInfo(_ userInfo: [String: Any] = [:]) -> WCSessionUserInfoTransfer {
+    transfer(userInfo)
+  }
+
+  /// Sends a dictionary for the watch's complication, and starts the watch's app if it registered to
+  /// be started for urgent work: 50 times a day (UTC) for each watch, while its complication is
+  /// enabled. Afterwards, and on a watch, it acts as `transferUserInfo`.
+  ///
+  /// It becomes the *current* one; the previous one is delivered nevertheless, and in its turn.
+  @discardableResult
+  open func transferCurrentComplicationUserInfo(
+    _ userInfo: [String: Any] = [:]
+  ) -> WCSessionUserInfoTransfer {
+    transferForComplication(userInfo)
+  }
+
+  /// The dictionaries that are neither delivered nor failed nor cancelled, also of an earlier process
+  /// of this side; in the order of sending. Empty while the session is not activated.
+  open var outstandingUserInfoTransfers: [WCSessionUserInfoTransfer] {
+    link?.userInfoTransfers.all ?? []
+  }
+
+  /// Sends a file that is certain to be delivered, whenever the counterpart runs, after the files
+  /// that were sent before.
+  ///
+  /// Returns at once; the content is copied into the container, so it must not be changed or
+  /// removed before `progress` is complete. A refusal (as of `transferUserInfo`, and
+  /// `fileAccessDenied` if the URL names no readable regular file, `invalidParameter` if it is not
+  /// a file URL) goes to the delegate's `session(_:didFinish:error:)`.
+  @discardableResult
+  open func transferFile(_ file: URL, metadata: [String: Any]?) -> WCSessionFileTransfer {
+    transfer(file, metadata, options: .init())
+  }
+
+  /// The files that are neither delivered nor failed nor cancelled; as
+  /// `outstandingUserInfoTransfers`.
+  open var outstandingFileTransfers: [WCSessionFileTransfer] { link?.fileTransfers.all ?? [] }
+
+  /// Whether a dictionary or a file has arrived that the delegate has not got yet. Costs a look at
+  /// both queues. Contexts and messages do not count: contexts can be read at any time, and senders
+  /// wait for messages.
+  open var hasContentPending: Bool {
+    Diagnostics.reporting(otherwise: false) { try link?.hasContentPending() ?? false }
+  }
 
   /// The link of the current activation; nil while there is none.
   var link: SessionLink? { state.withLock { $0.link } }

@@ -1,7 +1,7 @@
 public import Foundation
 
-import class SharedUserDefaults.KeyValueObservers
-import struct SharedUserDefaults.ObservableProperty
+import class WormholeUserDefaults.KeyValueObservers
+import struct WormholeUserDefaults.ObservableProperty
 
 /// A progress that reports the changes of its properties.
 ///

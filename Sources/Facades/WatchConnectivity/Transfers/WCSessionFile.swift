@@ -9,17 +9,28 @@ public import Foundation
 ///   try FileManager.default.moveItem(at: file.fileURL, to: place)
 /// }
 /// ```
-public final class WCSessionFile: NSObject, Sendable {
-  /// Its path; a received file stays there until the delegate's method returns, and the last
-  /// component is its name at the sender.
-  public let fileURL: URL
+///
+/// Its `Sendable` is unchecked because it is open, as the original: its own properties are constant, and a
+/// subclass is responsible for those that it adds.
+open class WCSessionFile: NSObject, @unchecked Sendable {
+  private let url: URL
   private let content: CarriedObjects
 
   package init(_ url: URL, _ metadata: CarriedObjects) {
-    fileURL = url
+    self.url = url
     content = metadata
   }
 
+  /// A file for a test, which overrides its properties.
+  public override init() {
+    url = URL(fileURLWithPath: "/dev/null")
+    content = .given(nil)
+  }
+
+  /// Its path; a received file stays there until the delegate's method returns, and the last
+  /// component is its name at the sender.
+  open var fileURL: URL { url }
+
   /// The metadata that was sent with it.
-  public var metadata: [String: Any]? { content.objects }
+  open var metadata: [String: Any]? { content.objects }
 }

@@ -9,12 +9,12 @@ import WormholePeers
 /// let transfer = WCSession.default.transferFile(file, metadata: ["id": 23523])
 /// print(transfer.progress.fractionCompleted, transfer.isTransferring)
 /// ```
-public final class WCSessionFileTransfer: NSObject, Sendable {
-  /// The file at its sender's place, and the metadata that is sent with it.
-  public let file: WCSessionFile
-  /// How much is copied, in bytes. Cancelling it cancels the transfer. It can be observed with
-  /// `observe(_:options:changeHandler:)`.
-  public let progress: Progress
+///
+/// Its `Sendable` is unchecked because it is open, as the original: its own properties are constant, and a
+/// subclass is responsible for those that it adds.
+open class WCSessionFileTransfer: NSObject, @unchecked Sendable {
+  private let sentFile: WCSessionFile
+  private let sentProgress: Progress
   let course: TransferCourse
   /// The observation of the progress; nil for a transfer that was refused.
   private let observation: ObservationToken?
@@ -28,10 +28,10 @@ public final class WCSessionFileTransfer: NSObject, Sendable {
     in session: WCSession? = nil, isComplete: Bool = false
   ) {
     self.course = course
-    self.file = file
+    sentFile = file
     self.session = session
     let progress = ObservedProgress(totalUnitCount: max(sent?.progress.totalBytes ?? 1, 1))
-    self.progress = progress
+    sentProgress = progress
     progress.completedUnitCount = isComplete ? 1 : 0
     observation = sent?.observeProgress { now in
       // The 0 bytes of an empty file would be a divisor.
@@ -57,8 +57,25 @@ public final class WCSessionFileTransfer: NSObject, Sendable {
     self.init(TransferCourse(isTransferring: isTransferring), file, isComplete: isComplete)
   }
 
+  /// A transfer for a test, which overrides its properties: it was never sent.
+  public override init() {
+    course = TransferCourse(isTransferring: false)
+    sentFile = WCSessionFile()
+    sentProgress = Progress(totalUnitCount: 1)
+    observation = nil
+    session = nil
+    super.init()
+  }
+
+  /// The file at its sender's place, and the metadata that is sent with it.
+  open var file: WCSessionFile { sentFile }
+
+  /// How much is copied, in bytes. Cancelling it cancels the transfer. It can be observed with
+  /// `observe(_:options:changeHandler:)`.
+  open var progress: Progress { sentProgress }
+
   /// The class, the file, its metadata, and how far it is, for a person.
-  public override var description: String {
+  open override var description: String {
     let metadata = file.metadata.map { ", " + readable($0) } ?? ""
     let percent = Int(progress.fractionCompleted * 100)
     return
@@ -66,7 +83,7 @@ public final class WCSessionFileTransfer: NSObject, Sendable {
   }
 
   /// Whether it has neither been delivered nor failed nor been cancelled.
-  public var isTransferring: Bool { course.isTransferring }
+  open var isTransferring: Bool { course.isTransferring }
 
   /// Whether `cancel()` was in time, through this object: the counterpart never gets it. Apple's
   /// class has no such property.
@@ -74,7 +91,7 @@ public final class WCSessionFileTransfer: NSObject, Sendable {
 
   /// Takes it back, even during copying, unless the counterpart has it already: then this does
   /// nothing. The delegate is not notified of the end of a transfer that was taken back.
-  public func cancel() {
+  open func cancel() {
     course.cancel { id in
       session?.link?.fileTransfers.remove(id)
       // Its handler calls this again, on a thread of its own, which then does nothing.
@@ -83,12 +100,12 @@ public final class WCSessionFileTransfer: NSObject, Sendable {
   }
 
   /// Whether the object stands for the same transfer.
-  public override func isEqual(_ object: Any?) -> Bool {
+  open override func isEqual(_ object: Any?) -> Bool {
     course.isSame(as: (object as? WCSessionFileTransfer)?.course)
   }
 
   /// Equal for equal transfers.
-  public override var hash: Int { course.hashValue }
+  open override var hash: Int { course.hashValue }
 }
 
 extension WCSessionFileTransfer: OutgoingTransfer {

@@ -9,7 +9,10 @@ import WormholePeers
 /// let transfer = WCSession.default.transferUserInfo(["film": "Metropolis"])
 /// if transfer.isTransferring { transfer.cancel() }
 /// ```
-public final class WCSessionUserInfoTransfer: NSObject, Sendable {
+///
+/// Its `Sendable` is unchecked because it is open, as the original: its own properties are constant, and a
+/// subclass is responsible for those that it adds.
+open class WCSessionUserInfoTransfer: NSObject, @unchecked Sendable {
   let course: TransferCourse
   private let content: CarriedObjects
   private let complications: ComplicationTransfers?
@@ -34,16 +37,26 @@ public final class WCSessionUserInfoTransfer: NSObject, Sendable {
     complications = nil
   }
 
+  /// A transfer for a test, which overrides its properties: it was never sent.
+  public override init() {
+    course = TransferCourse(isTransferring: false)
+    content = .given([:])
+    session = nil
+    isMadeCurrent = false
+    complications = nil
+    super.init()
+  }
+
   /// The class, the dictionary and the state, for a person.
-  public override var description: String {
+  open override var description: String {
     "WCSessionUserInfoTransfer(\(readable(userInfo)), \(course.state))"
   }
 
   /// The dictionary that is sent.
-  public var userInfo: [String: Any] { content.objects ?? [:] }
+  open var userInfo: [String: Any] { content.objects ?? [:] }
 
   /// Whether it has neither been delivered nor failed nor been cancelled.
-  public var isTransferring: Bool { course.isTransferring }
+  open var isTransferring: Bool { course.isTransferring }
 
   /// Whether `cancel()` was in time, through this object: the counterpart never gets it. Apple's class has
   /// no such property.
@@ -51,22 +64,22 @@ public final class WCSessionUserInfoTransfer: NSObject, Sendable {
 
   /// Whether it is the last that was sent for the complication; see
   /// `transferCurrentComplicationUserInfo`. Costs reading one file.
-  public var isCurrentComplicationInfo: Bool {
+  open var isCurrentComplicationInfo: Bool {
     guard let id = course.id, let complications else { return isMadeCurrent }
     return Diagnostics.reporting(otherwise: false) { try complications.currentID() == id }
   }
 
   /// Takes it back, unless the counterpart has it already: then this does nothing. The delegate is
   /// not notified of the end of a transfer that was taken back.
-  public func cancel() { course.cancel { session?.link?.userInfoTransfers.remove($0) } }
+  open func cancel() { course.cancel { session?.link?.userInfoTransfers.remove($0) } }
 
   /// Whether the object stands for the same transfer.
-  public override func isEqual(_ object: Any?) -> Bool {
+  open override func isEqual(_ object: Any?) -> Bool {
     course.isSame(as: (object as? WCSessionUserInfoTransfer)?.course)
   }
 
   /// Equal for equal transfers.
-  public override var hash: Int { course.hashValue }
+  open override var hash: Int { course.hashValue }
 }
 
 extension WCSessionUserInfoTransfer: OutgoingTransfer {

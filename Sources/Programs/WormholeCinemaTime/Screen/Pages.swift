@@ -115,10 +115,12 @@ extension ScreenDrawing {
       if !hasCode { lines += StyledLine.wrapped(missing, Look.notice, columns: columns) }
     }
     lines.append(StyledLine(""))
+    let actors = movie.actors.joined(separator: ", ")
     guard state.isPhone else {
       return lines + StyledLine.wrapped("by \(movie.director)", columns: columns)
+        + StyledLine.wrapped("with \(actors)", columns: columns)
     }
-    let people = "Directed by \(movie.director), with \(movie.actors.joined(separator: ", "))."
+    let people = "Directed by \(movie.director), with \(actors)."
     return lines + StyledLine.wrapped(people, columns: columns) + [StyledLine("")]
       + StyledLine.wrapped(movie.synopsis, columns: columns)
   }

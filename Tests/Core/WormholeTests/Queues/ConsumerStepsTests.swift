@@ -36,6 +36,6 @@ struct ConsumerStepsTests {
       (source: Endless(place: Nowhere(), looks: looks), registration: nil),
       DeliveryTerms(OpenQueue(queue)))
     #expect(try tenure.take(until: .now, .now) == nil)
-    #expect(looks.all == [1, 1])
+    #expect(looks.all.count == 2)
   }
 }

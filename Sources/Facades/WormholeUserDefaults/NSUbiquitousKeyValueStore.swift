@@ -105,6 +105,9 @@ open class NSUbiquitousKeyValueStore: NSObject, @unchecked Sendable {
     Diagnostics.reporting(otherwise: nil) { try defaults?.storedObject(forKey: aKey) }
   }
 
+  /// Returns the same as `object(forKey:)`, for code that uses key-value coding.
+  open override func value(forKey key: String) -> Any? { object(forKey: key) }
+
   /// Returns the string of a key; nil for any other value.
   open func string(forKey aKey: String) -> String? { object(forKey: aKey) as? String }
 
@@ -152,6 +155,9 @@ open class NSUbiquitousKeyValueStore: NSObject, @unchecked Sendable {
     }
     if !isStored { post(NSUbiquitousKeyValueStoreQuotaViolationChange, [aKey]) }
   }
+
+  /// Stores a value as `set(_:forKey:)` does, for code that uses key-value coding.
+  open override func setValue(_ value: Any?, forKey key: String) { set(value, forKey: key) }
 
   /// Removes a key.
   open func removeObject(forKey aKey: String) { defaults?.removeObject(forKey: aKey) }

@@ -9,13 +9,12 @@ import WormholePropertyLists
 /// `UserDefaults` as on Apple's systems: `UserDefaults(suiteName:)` is shared by all processes of the
 /// group. Its values are those of `GroupDefaults`, which loses no write of another process.
 ///
-/// One line in any file of a target replaces Foundation's class in all of the target's files:
+/// A client imports it as `import SharedUserDefaults`, beside Foundation or without it. One line in any file
+/// of a target replaces Foundation's class in all of the target's files:
 ///
 /// ```swift
-/// @_exported import class SharedUserDefaults.UserDefaults
+/// @_exported import SharedUserDefaults
 /// ```
-///
-/// A file that does not import Foundation itself needs only `import SharedUserDefaults`.
 ///
 /// Observers are called after the changes of all processes: for a change through this object in the
 /// thread that makes it, before the call returns, and for any other change on a queue of this object. If
@@ -93,7 +92,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
   }
 
   /// Returns the same as `object(forKey:)`, for code that uses key-value coding.
-  open func value(forKey key: String) -> Any? { object(forKey: key) }
+  open override func value(forKey key: String) -> Any? { object(forKey: key) }
 
   private func content(of key: String) -> PropertyListValue? {
     guard let object = object(forKey: key) else { return nil }
@@ -156,7 +155,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
   }
 
   /// Stores a value as `set(_:forKey:)` does, for code that uses key-value coding.
-  open func setValue(_ value: Any?, forKey key: String) { set(value, forKey: key) }
+  open override func setValue(_ value: Any?, forKey key: String) { set(value, forKey: key) }
 
   /// Stores an integer.
   open func set(_ value: Int, forKey defaultName: String) {
@@ -178,7 +177,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
     set(value as Any?, forKey: defaultName)
   }
 
-  /// Stores a URL, a file URL as its path; nil removes it.
+  /// Stores a URL, a file URL as its path, which may begin with "~"; nil removes it.
   open func set(_ url: URL?, forKey defaultName: String) { set(url as Any?, forKey: defaultName) }
 
   /// Removes a value from the suite; a search may then find a value of the key in another domain.
@@ -253,7 +252,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
   ///   - keyPath: The key. Dots and "@" are ordinary characters.
   ///   - options: The content of the reports, and whether the current value is reported first.
   ///   - context: Any pointer, which each call receives.
-  open func addObserver(
+  open override func addObserver(
     _ observer: NSObject, forKeyPath keyPath: String, options: NSKeyValueObservingOptions = [],
     context: UnsafeMutableRawPointer?
   ) {
@@ -277,7 +276,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
   /// - Parameters:
   ///   - observer: The object.
   ///   - keyPath: The key.
-  open func removeObserver(_ observer: NSObject, forKeyPath keyPath: String) {
+  open override func removeObserver(_ observer: NSObject, forKeyPath keyPath: String) {
     remove { $0.observer == ObjectIdentifier(observer) && $0.keyPath == keyPath }
   }
 
@@ -287,7 +286,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
   ///   - observer: The object.
   ///   - keyPath: The key.
   ///   - context: The pointer with which the observer was added.
-  open func removeObserver(
+  open override func removeObserver(
     _ observer: NSObject, forKeyPath keyPath: String, context: UnsafeMutableRawPointer?
   ) {
     let address = UInt(bitPattern: context)
