@@ -45,7 +45,7 @@ extension ArchivedObjects {
     return checked[name]?(fields, objects) ?? false
   }
 
-  private static let modules: Set = [
+  static let modules: Set = [
     "Foundation", "FoundationEssentials", "FoundationInternationalization",
     "FoundationNetworking", "FoundationXML",
   ]

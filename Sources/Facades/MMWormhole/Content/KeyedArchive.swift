@@ -43,7 +43,7 @@ enum MessageContent {
 /// keys an object of the program expects in its archive is not known here.
 enum KeyedArchive {
   /// Each level takes about a kilobyte of the stack, and some threads have 512.
-  private static let deepestNesting = 200
+  static let deepestNesting = 200
   private static let name = "NSKeyedArchiver"
   private static let limits = {
     var limits = PropertyListLimits.standard
@@ -57,7 +57,7 @@ enum KeyedArchive {
   }
 
   static func content(of object: any NSCoding) throws -> PropertyListValue {
-    try checkArchivable(object, depth: 0)
+    try ArchivableCheck.run(object)
     let archiver = NSKeyedArchiver(requiringSecureCoding: false)
     archiver.outputFormat = .binary
     archiver.encode(object, forKey: NSKeyedArchiveRootObjectKey)
@@ -119,45 +119,6 @@ enum KeyedArchive {
     var objects = ArchivedObjects(content)
     try objects.check(depth: deepestNesting, limits: limits)
     return objects
-  }
-
-  private static func checkArchivable(_ object: Any, depth: Int) throws {
-    guard depth < deepestNesting else {
-      throw PropertyListError(
-        .tooDeep, at: .keyPath(""), "its collections are nested more than \(depth) levels deep")
-    }
-    let elements: [Any]
-    switch object {
-    case let array as [Any]: elements = array
-    case let dictionary as [AnyHashable: Any]:
-      elements = dictionary.keys.map(\.base) + dictionary.values
-    case let set as Set<AnyHashable>: elements = set.map(\.base)
-    case _ where (object as AnyObject) is NSDecimalNumber || object is NSError:
-      throw PropertyListError(
-        .unsupportedType, at: .keyPath(""),
-        "it holds an object of type \(type(of: object)), and Foundation on Linux ends the process "
-          + "when it archives one; pass its text or its number")
-    case _ where (object as AnyObject) is any NSCoding: return try checkClass(of: object)
-    default:
-      throw PropertyListError(
-        .unsupportedType, at: .keyPath(""),
-        "it holds an object of type \(type(of: object)), which is neither a property list nor "
-          + "NSCoding")
-    }
-    for element in elements { try checkArchivable(element, depth: depth + 1) }
-  }
-
-  /// Foundation on Linux ends the process at a class within another type or private to a file,
-  /// because it has no name for it; the names of `NSKeyedArchiver.setClassName` do not help.
-  private static func checkClass(of object: Any) throws {
-    let kind: AnyClass = type(of: object as AnyObject)
-    let name = String(reflecting: kind)
-    let isTopLevel = name.split(separator: ".").count == 2 && !name.contains("(")
-    guard isTopLevel else {
-      throw PropertyListError(
-        .unsupportedType, at: .keyPath(""),
-        "\(name) is not a class at the top level of a module, and only such are archived on Linux")
-    }
   }
 
   static func damaged(_ reason: String) -> PropertyListError {
