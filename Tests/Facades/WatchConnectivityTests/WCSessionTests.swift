@@ -55,6 +55,17 @@ struct WCSessionTests {
     #expect(try watch.session("state") == phone.session("state"))
   }
 
+  /// A second configuration used to end the process.
+  @Test("keeps its place when it is configured again, and reports that")
+  func configuredTwice() throws {
+    let scene = try SessionScene()
+    let phone = try scene.phone()
+    #expect(try phone.ask("events begin") == "done")
+    #expect(try phone.ask("session-start watch other full") == "activated")
+    #expect(try phone.ask("events failure").hasPrefix("1 error"))
+    #expect(try phone.session("state").hasPrefix("activated paired"))
+  }
+
   /// On Linux both sides ask the phone's property, because `os(watchOS)` is false. On a watch it was false, so
   /// the watch sent nothing, without a word.
   @Test(

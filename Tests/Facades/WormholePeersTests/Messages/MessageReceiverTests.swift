@@ -30,6 +30,14 @@ struct MessageReceiverTests {
       if message.value == 7 { throw NoPaper() }
     }
     #expect(try await early.finalStatus(until: soon) == .processed)
+    // It used to end the process.
+    let refusals = Mutex<[PeerError.Code]>([])
+    receiver.handle(on: DispatchQueue(label: "second")) { error in
+      refusals.withLock { $0.append(error.code) }
+    } _: { _ in
+      Issue.record("the first handler has them")
+    }
+    try eventually("it is refused") { refusals.withLock { $0 } == [.notHandled] }
     var transfers: [PeerMessageTransfer] = []
     for number in 1..<50 {
       transfers.append(try await phone.enqueue(PropertyListValue(number), to: "watch"))
