@@ -33,7 +33,6 @@ struct ArgumentTests {
       defaults.removeObject(forKey: key)
     }
     for name in ["", ".", "..", "a/b", "\0", String(repeating: "s", count: 5_000)] {
-      _ = GroupDefaults(suiteName: name)
       defaults.addSuite(named: name)
       _ = defaults.persistentDomain(forName: name)
       defaults.setVolatileDomain(["a": Plain(), "b": Double.nan], forName: name)

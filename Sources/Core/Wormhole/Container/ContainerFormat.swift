@@ -101,7 +101,7 @@ package enum ContainerFormat {
     let staged = ".container-\(Nonce.next()).plist"
     let file = try root.access.createFile(staged, at: directory)
     do throws(Errno) {
-      try file.writeAll(content.xmlForFormatFile)
+      try file.writeAll(content.bytesForFormatFile)
       try file.synchronize()
       try publish(staged, at: directory)
       try handle.descriptor.synchronize()
@@ -127,12 +127,17 @@ package enum ContainerFormat {
 }
 
 extension PropertyListValue {
-  // XML, so that `cat` shows what an unknown directory is.
-  fileprivate var xmlForFormatFile: [UInt8] {
+  // XML, so that `cat` shows what an unknown directory is; but XML has no way to write some characters of a
+  // group's name, which may be any text.
+  fileprivate var bytesForFormatFile: [UInt8] {
     do {
       return try Array(xmlData())
     } catch {
-      preconditionFailure("an integer, a date and an encoded group name fit into XML: \(error)")
+      do {
+        return try binaryBytes()
+      } catch {
+        preconditionFailure("an integer, a date and a text are a property list: \(error)")
+      }
     }
   }
 }

@@ -273,4 +273,15 @@ struct SharedContainerTests {
     let path = directory.path + "/.local/share/app-groups/g"
     #expect(try SharedContainer(path: path).value("x").read() == 1)
   }
+
+  /// The name used to end the process, because XML has no way to write some of its characters.
+  @Test("may be of a group with any name", arguments: ["a\0b", "\u{1}", "\u{FFFE}", "a/b", ""])
+  func anyGroup(name: String) throws {
+    let directory = try TemporaryDirectory()
+    for _ in 0..<2 {
+      let container = try SharedContainer(path: directory.path, group: name)
+      try container.value("k").replace(with: 1)
+      #expect(try container.value("k").read() == 1)
+    }
+  }
 }
