@@ -30,8 +30,6 @@ enum CommandExamples {
     wormhole update settings -- ./change
     wormhole incr visitors
     wormhole incr budget -5 --expires 1h
-    wormhole edit settings
-    EDITOR='sed -i s/1/2/' wormhole edit settings
 
     wormhole notify post lights
     wormhole notify set volume 7 && wormhole notify post volume
@@ -185,8 +183,6 @@ enum CommandExamples {
 
     wormhole demo
     wormhole demo >demo.txt
-    wormhole bench --quick
-    wormhole bench --quick --json .
     """#
 
   /// What people do with several commands, for `help recipes`.

@@ -36,7 +36,7 @@ extension CommandDescription {
       USAGE: \(ProgramName.called) [--group <id> | --container <directory>] <subcommand> ...
 
         send, read, listen, remove    Values: publish, print, follow and remove them.
-        update, incr, edit, defaults  Change values; no change of another is lost.
+        update, incr, defaults        Change values; no change of another is lost.
         queue, log                    Work for one process each; events for all.
         lock, run, presence           Be the only one, go on after a failure, be seen.
         notify, peer, watch           Wake others, ask them, follow a file.
@@ -46,10 +46,10 @@ extension CommandDescription {
       """,
     globalOptions: ContainerSelection.options,
     subcommands: [
-      .send, .read, .listen, .removeMessages, .update, .increment, .edit, .notify, .queue,
+      .send, .read, .listen, .removeMessages, .update, .increment, .notify, .queue,
       .presence, .log,
       .defaults, .peer, .pairing, .supervisedRun, .lock, .watch, .monitor, .names, .stat, .status,
-      .doctor, .copy, .backup, .restore, .destroy, .groups, .cluster, .demo, .bench, .complete,
+      .doctor, .copy, .backup, .restore, .destroy, .groups, .cluster, .demo, .complete,
     ],
     version: "1.0.0-beta")
 }

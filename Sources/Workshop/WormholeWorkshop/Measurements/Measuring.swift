@@ -131,12 +131,10 @@ package final class Bench {
   package var shortRounds: Int { isQuick ? 25 : 201 }
 
   /// Makes the directory.
-  ///
-  /// - Parameter name: The beginning of its name; the process completes it.
-  package init(under directory: String, name: String = "benchmarks", isQuick: Bool) throws {
+  package init(under directory: String, isQuick: Bool) throws {
     let base =
       directory.hasPrefix("/") ? directory : try linkTarget("/proc/self/cwd") + "/" + directory
-    path = "\(base)/\(name)-\(Program.processID)"
+    path = "\(base)/benchmarks-\(Program.processID)"
     self.isQuick = isQuick
     try makeDirectory(path)
     // ext4 skips every inode of a group that was freed in the last minute, so rows in one group slow

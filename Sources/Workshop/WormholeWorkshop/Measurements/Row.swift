@@ -85,11 +85,9 @@ package struct Row: Codable {
 
 extension [Row] {
   /// Returns the rows as a table for people.
-  ///
-  /// - Parameter withExpectations: Whether to print the expectation of each row.
-  package func table(withExpectations: Bool = true) -> [String] {
+  package func table() -> [String] {
     let heading = ["row", "ours", "floor", "ratio (10–90 %)", "expected", ""]
-    let cells = ([heading] + map(\.cells)).map { withExpectations ? $0[...] : $0.prefix(4) }
+    let cells = [heading] + map(\.cells)
     let widths = cells[0].indices.map { column in cells.map { $0[column].count }.max() ?? 0 }
     let lines = cells.map { row in
       row.indices.map { row[$0].padded(to: widths[$0], atRight: $0 == 1 || $0 == 2) }

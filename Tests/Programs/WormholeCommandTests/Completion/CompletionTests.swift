@@ -15,7 +15,7 @@ import WormholeWorkshop
       (
         [""],
         [
-          "backup", "bench", "copy", "defaults", "demo", "destroy", "doctor", "edit",
+          "backup", "copy", "defaults", "demo", "destroy", "doctor",
           "etcd",
           "groups", "help", "incr", "listen", "lock", "log", "ls", "monitor", "notify",
           "pairing", "peer", "presence", "queue", "read", "remove", "restore", "run", "send",

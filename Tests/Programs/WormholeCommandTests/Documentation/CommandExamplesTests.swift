@@ -50,7 +50,6 @@ struct CommandExamplesTests {
   /// Makes a container and a directory, and a function that tries a line in a copy of both: it ends with
   /// status 0, or says that it listens.
   private static let surroundings = #"""
-    export EDITOR=true
     w() { wormhole "$@" >>"$T/null" 2>>"$T/said" || echo "$* ended with $?"; }
     at() { cd "$1/files"; export WORMHOLE_CONTAINER="$1/container" XDG_DATA_HOME="$1/data"; }
     mkdir base base/data base/files base/files/received; mkdir -m 700 base/container base/files/new

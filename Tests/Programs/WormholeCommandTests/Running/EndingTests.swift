@@ -92,10 +92,8 @@ struct EndingTests {
       #"""
       for word in 三菱 ½cup 八重洲; do wormhole send w "$word" && wormhole read w --raw; done
       printf '\357\273\277{"a":1}\n' | wormhole send b --lines 2>"$T/said"; echo $?
-      wormhole send e 5 --expires 1h; EDITOR='sed -i s/5/6/' wormhole edit e
-      wormhole read e --envelope | grep -c expires
       wormhole queue put jobs 1 --at 2300-01-01T00:00:00Z 2>"$T/said"; echo $?
       """#)
-    #expect(outcome.output == "三菱\n½cup\n八重洲\n65\n1\n64\n", "\(outcome)")
+    #expect(outcome.output == "三菱\n½cup\n八重洲\n65\n64\n", "\(outcome)")
   }
 }
