@@ -177,7 +177,7 @@ extension ExitStatus {
     // A file in the container's place, which no permission would change.
     case .containerUnsafe where error.errorNumber == Errno.notDirectory.rawValue: .badData
     case .containerUnsafe, .permissionDenied: .permission
-    case .formatTooNew, .formatTooOld, .notAValue, .damaged, .unsupportedValue, .nameCollision:
+    case .formatTooNew, .notAValue, .damaged, .unsupportedValue, .nameCollision:
       .badData
     // With an error number, the kernel refused to write as much; the data may be right.
     case .tooLarge: error.errorNumber == nil ? .badData : .inputOutput

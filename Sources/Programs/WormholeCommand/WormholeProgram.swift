@@ -39,7 +39,6 @@ struct WormholeProgram {
         descriptor: isCopy ? 10 : parsed.unsigned("ready-fd"))
       // The command that it runs shares our standard output, and notices the end itself.
       if parsed.tail != nil { environment.endWithReader = {} }
-      parsed.notes.forEach(environment.report)
       try prepare(for: parsed)
       hasTimeout = parsed.isGiven("timeout")
       let deadline = parsed.callTime(of: command).map { ContinuousClock.now + $0 }

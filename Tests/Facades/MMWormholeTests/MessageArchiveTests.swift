@@ -88,7 +88,7 @@ struct MessageArchiveTests {
     #expect(try scene.wormhole("send", "wormhole/a", "\"tea\"") == "")
     #expect(try app.mm("read a") == "tea")
     #expect(try foreign.ask("archive-read \(archive("a"))") == "tea")
-    #expect(try scene.wormhole("clear", "wormhole/a") == "")
+    #expect(try scene.wormhole("remove", "wormhole/a") == "")
     #expect(try app.mm("read a") == "nil")
     #expect(try foreign.ask("archive-read \(archive("a"))") == "nil")
   }

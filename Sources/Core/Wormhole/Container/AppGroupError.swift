@@ -28,8 +28,6 @@ public struct AppGroupError: DescribedError {
     public static let containerUnsafe = Self("containerUnsafe")
     /// The container was written by a newer version of this package.
     public static let formatTooNew = Self("formatTooNew")
-    /// The container was written by a version of this package from before its first release.
-    public static let formatTooOld = Self("formatTooOld")
     /// The entry in place of a value's file is not a regular file of this user.
     public static let notAValue = Self("notAValue")
     /// The bytes are not a property list, or a hostile one.

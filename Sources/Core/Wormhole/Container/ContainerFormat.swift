@@ -52,18 +52,14 @@ package enum ContainerFormat {
     } catch {
       throw unreadable(path, error.description)
     }
-    guard let version = content["formatVersion"]?.int64Value else {
-      throw unreadable(path, "it has no formatVersion")
+    guard let version = content["formatVersion"]?.int64Value, version >= majorVersion else {
+      throw unreadable(path, "it has no formatVersion of \(majorVersion) or more")
     }
     guard version == majorVersion else {
-      let isNewer = version > majorVersion
-      let container = path.dropLast(fileName.count + 1)
       throw AppGroupError(
-        isNewer ? .formatTooNew : .formatTooOld, "open the container", path: path,
+        .formatTooNew, "open the container", path: path,
         reason: "its format version is \(version), and this program knows \(majorVersion)",
-        remedy: isNewer
-          ? "use a newer version of this program"
-          : "end its programs and move '\(container)' aside: a new container is made then")
+        remedy: "use a newer version of this program")
     }
     return true
   }

@@ -15,7 +15,6 @@ struct ArgumentParser {
   private var optionValues: [String: [String]] = [:]
   private var flags: Set<String> = []
   private(set) var tail: [String]?
-  private var notes: [String] = []
 
   enum Invocation {
     case run(CommandDescription, ParsedArguments)
@@ -128,9 +127,7 @@ struct ArgumentParser {
     let found = options.first { option in
       spelling == "--\(option.name)" || option.letter.map { spelling == "-\($0)" } ?? false
     }
-    let former = options.first { $0.formerName.map { spelling == "--\($0)" } ?? false }
-    guard let option = found ?? former else { throw unknownOption(spelling, options) }
-    if found == nil { notes.append("'\(spelling)' is called '--\(option.name)' now") }
+    guard let option = found else { throw unknownOption(spelling, options) }
     guard let kind = option.kind else {
       if let attached { throw error("the flag '\(spelling)' takes no value, found '\(attached)'") }
       return readFlag(option)
@@ -228,7 +225,7 @@ extension ArgumentParser {
     return ParsedArguments(
       commandPath: path.dropFirst().map(\.name),
       values: optionValues.merging(positionalValues) { _, positional in positional },
-      standards: Dictionary(standards) { $1 }, flags: flags, tail: tail, notes: notes,
+      standards: Dictionary(standards) { $1 }, flags: flags, tail: tail,
       selectedContainer: try selectedName(variable).map { ContainerSelection($0) })
   }
 
@@ -297,8 +294,6 @@ struct ParsedArguments: Sendable {
   let flags: Set<String>
   /// The words after `--`; nil without `--`.
   let tail: [String]?
-  /// What the line has that is understood, and is said in another way now.
-  var notes: [String] = []
   /// Nil only for a command that needs no container.
   private(set) var selectedContainer: ContainerSelection?
 

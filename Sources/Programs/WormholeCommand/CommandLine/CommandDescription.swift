@@ -2,8 +2,6 @@
 /// and its work.
 struct CommandDescription: Sendable {
   let name: String
-  /// The former names, which scripts may use.
-  var aliases: [String] = []
   /// One sentence for the list of subcommands and the first line of the help.
   let abstract: String
   /// The rest of the help; an empty line separates paragraphs.
@@ -49,7 +47,7 @@ struct CommandDescription: Sendable {
   var shownSubcommands: [CommandDescription] { subcommands.filter { !$0.isHidden } }
 
   func subcommand(named name: String) -> CommandDescription? {
-    subcommands.first { $0.name == name || $0.aliases.contains(name) }
+    subcommands.first { $0.name == name }
   }
 }
 
@@ -67,8 +65,6 @@ struct ArgumentDescription: Sendable {
   var kind: ValueKind?
   /// The one-letter form of an option, without the dash.
   var letter: Character?
-  /// The former name of an option, which scripts may use.
-  var formerName: String?
   /// Stands for the value of an option in the help.
   var valueName = ""
   /// The value of an option that is not given.
@@ -100,9 +96,9 @@ struct ArgumentDescription: Sendable {
   }
 
   static func flag(
-    _ name: String, letter: Character? = nil, formerly formerName: String? = nil, help: String
+    _ name: String, letter: Character? = nil, help: String
   ) -> Self {
-    Self(place: .option, name: name, help: help, letter: letter, formerName: formerName)
+    Self(place: .option, name: name, help: help, letter: letter)
   }
 
   /// - Parameter valueName: Stands for the value in the help; nil for the kind's own name.

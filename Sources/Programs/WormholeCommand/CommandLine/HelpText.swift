@@ -22,9 +22,7 @@ struct HelpText {
   }
 
   var rendered: String {
-    let others = command.aliases.map { "'\($0)'" }.joined(separator: " and ")
-    let overview = command.abstract + (others.isEmpty ? "" : " Also called \(others).")
-    var text = TextWrapping.wrap("OVERVIEW: \(overview)", columns: columns, indent: 0)
+    var text = TextWrapping.wrap("OVERVIEW: \(command.abstract)", columns: columns, indent: 0)
     if !command.discussion.isEmpty {
       text += "\n\n" + TextWrapping.wrap(command.discussion, columns: columns, indent: 0)
     }

@@ -27,7 +27,7 @@ enum Suggestion {
   /// may mean more behind `queue` than alone.
   static let commands: [(command: String, words: String)] = [
     ("read", "get cat mget show"), ("send", "set put pub publish mset setex write"),
-    ("listen", "sub subscribe psubscribe"), ("remove", "rm del delete unlink unset"),
+    ("listen", "sub subscribe psubscribe"), ("remove", "rm del delete unlink unset clear"),
     ("ls", "keys list"), ("incr", "increment inc incrby"), ("send --if-version none", "setnx"),
     ("incr NAME -1", "decr decrement dec decrby"),
     ("stat", "exists type ttl"), ("status", "info endpoint member"),
@@ -42,7 +42,7 @@ enum Suggestion {
     ("presence list", "ls who"),
     ("notify post", "send pub publish"), ("notify wait", "listen sub subscribe"),
     ("defaults read", "get ls list"), ("defaults write", "set put"),
-    ("defaults remove", "rm del unset"),
+    ("defaults remove", "rm del unset delete"),
     ("peer request", "req call ask"), ("peer serve", "reply answer"), ("peer remove", "rm del"),
     ("backup", "save snapshot bgsave"), ("remove --all", "flushall flushdb"),
     ("--version", "version"),

@@ -77,7 +77,7 @@ extension CommandDescription {
   .refusing { TypedWords.problem($0) ?? ParsedArguments.valueProblem($0) }
 
   static let defaultsRemove = CommandDescription(
-    name: "remove", aliases: ["delete"],
+    name: "remove",
     abstract: "Remove a key with its value; exit status 1 if there is none.",
     arguments: [.defaultsKey, .suite, .durable("the removal")]
   ) { arguments, _ in

@@ -42,8 +42,7 @@ extension ArgumentDescription {
 
   static let yes = flag("yes", help: "Do not ask. Needed where no terminal can answer.")
 
-  static let allFailed = flag(
-    "failed", formerly: "all", help: "All that have failed and were kept.")
+  static let allFailed = flag("failed", help: "All that have failed and were kept.")
 
   static let identifier = operand(
     "identifier", .live(.message), help: "The name of the message; any text.")

@@ -105,21 +105,11 @@ struct SharedContainerTests {
     #expect(code { _ = try directory.container() } == .formatTooNew)
   }
 
-  @Test("of the format with own names among the users' names is refused, and left as it is")
-  func olderFormat() throws {
-    let directory = try TemporaryDirectory()
-    let file = try FileDescriptor.open(directory.path + "/container.plist", [.writeOnly, .create])
-    try file.writeAll(try (["formatVersion": 1] as PropertyListValue).binaryBytes())
-    let error = try #require(throws: AppGroupError.self) { _ = try directory.container() }
-    #expect(error.code == .formatTooOld)
-    #expect(error.remedy?.contains("move '\(directory.path)' aside") == true, "\(error)")
-    #expect(directory.listing.split(separator: "\n").count == 2, "\(directory.listing)")
-  }
-
   @Test(
     "whose version cannot be read is refused",
     arguments: [
       "", "garbage", "<plist/>", "<plist version=\"1.0\"><dict/></plist>",
+      "<plist version=\"1.0\"><dict><key>formatVersion</key><integer>1</integer></dict></plist>",
     ])
   func damagedFormat(content: String) throws {
     let directory = try TemporaryDirectory()

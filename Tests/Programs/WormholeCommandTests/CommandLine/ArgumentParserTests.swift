@@ -263,15 +263,8 @@ import WormholeTestSupport
     #expect(try line.arguments("send", "a", "--expires=\(text)").duration("expires") == time)
   }
 
-  @Test("A former name of a command or an option is understood, and the new one is said")
-  func formerNames() throws {
-    #expect(try line.arguments("clear", "a").commandPath == ["remove"])
-    #expect(try line.arguments("queue", "cancel", "q", "x").commandPath == ["queue", "remove"])
-    #expect(try line.arguments("queue", "forget", "q", "--all").has("failed"))
-    let parsed = try line.arguments("send", "a", "b", "--json")
-    #expect(parsed.has("strict"))
-    #expect(parsed.notes == ["'--json' is called '--strict' now"])
-    #expect(try line.arguments("read", "a", "--json").notes == [])
+  @Test("Forms of output that exclude each other are refused")
+  func formsOfOutput() {
     for form in [["--json", "--raw"], ["--json", "--format", "plist"], ["--raw", "--envelope"]] {
       #expect(line.refusal(["read", "a"] + form)?.contains("exclude each other") == true)
     }

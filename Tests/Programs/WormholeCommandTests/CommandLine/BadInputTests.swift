@@ -220,7 +220,7 @@ struct BadInputTests {
       wormhole doctor >"$T/doctor"; echo $?; grep -c '1. Fault: Cannot write in the container' "$T/doctor"
       wormhole queue take jobs; echo $?; wormhole queue take jobs --timeout 0; echo $?
       { \(fill); } 2>"$T/full"
-      wormhole clear other; echo $?; wormhole read other; wormhole send seats 4; wormhole read seats
+      wormhole remove other; echo $?; wormhole read other; wormhole send seats 4; wormhole read seats
       rm "$C"/filling* && wormhole send seats 3 && wormhole read seats
       wormhole doctor >"$T/doctor" || cat "$T/doctor" >&2
       """, with: Mounting.wrapper)

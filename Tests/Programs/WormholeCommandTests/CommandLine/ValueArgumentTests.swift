@@ -48,7 +48,7 @@ struct ValueArgumentTests {
   func refused() throws {
     let outcome = try Session().shell(
       """
-      wormhole send a hello --json; echo $?
+      wormhole send a hello --strict; echo $?
       wormhole send a null; echo $?
       wormhole send a '{hello'; echo $?
       wormhole send a '[true' ; echo $?

@@ -32,12 +32,12 @@ struct MonitorCommandTests {
       wormhole send tickets '{"film":"Metropolis"}'; sees Metropolis
       wormhole send "ä b" '{"$data":"AAAA"}'; sees 'data of 3 B'
       wormhole send before 2; sees 'before changed 2'
-      wormhole clear tickets; sees 'tickets removed'
+      wormhole remove tickets; sees 'tickets removed'
       wormhole notify set volume 7; sees 'volume changed 7'
       wormhole notify post volume; sees 'volume posted'
       wormhole defaults write volume 8; sees 'volume changed 8'
       wormhole defaults write other 9; sees 'other changed 9'
-      wormhole defaults delete volume; sees 'volume removed'
+      wormhole defaults remove volume; sees 'volume removed'
       wormhole defaults write --suite s k '[1]'; sees 'k changed'
       ends
       """)
@@ -168,7 +168,7 @@ struct MonitorCommandTests {
     let outcome = try run(
       """
       monitors --json --count 2
-      wormhole send tickets 7; sees tickets; wormhole clear tickets
+      wormhole send tickets 7; sees tickets; wormhole remove tickets
       finish
       sed -E 's/"time":\\{"[$]date":"[^"]*"\\}/"time":T/; s/"process":[0-9]+/"process":N/' "$T/heard"
       """)

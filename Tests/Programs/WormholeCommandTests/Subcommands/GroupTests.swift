@@ -12,13 +12,13 @@ struct GroupTests {
   @Test(
     "is reported as missing by commands that only read, which create nothing",
     arguments: [
-      ("read seats", 1), ("clear seats", 1), ("clear --all", 1), ("defaults read", 1),
-      ("defaults read key", 1), ("defaults delete key", 1), ("defaults export", 1),
+      ("read seats", 1), ("remove seats", 1), ("remove --all", 1), ("defaults read", 1),
+      ("defaults read key", 1), ("defaults remove key", 1), ("defaults export", 1),
       ("notify get doors", 1), ("status", 1), ("status --json", 1), ("doctor", 1),
       ("peer list", 1), ("peer outstanding phone", 1), ("peer context phone", 1),
       ("peer context phone --remove", 1), ("pairing show", 1), ("pairing remove watch", 1),
       ("pairing switch watch", 1), ("peer launch show x", 1), ("peer launch remove x", 1),
-      ("peer cancel x", 1), ("listen seats --timeout 0.01", 124),
+      ("peer remove x", 1), ("listen seats --timeout 0.01", 124),
       ("notify wait doors --timeout 0.01", 124), ("defaults watch --timeout 0.01", 124),
       ("peer list --watch --timeout 0.01", 124),
     ] as [(String, Int32)])

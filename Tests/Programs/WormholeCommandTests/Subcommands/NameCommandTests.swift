@@ -8,7 +8,7 @@ import WormholeTestSupport
       """
       wormhole ls; echo $?
       for name in film-2 film-1 'a b' cleared; do wormhole send "$name" 1; done
-      wormhole clear cleared
+      wormhole remove cleared
       wormhole notify set film-3 7
       wormhole queue put film-4 1 >"$T/null"
       wormhole presence enter film-5 -- wormhole ls
@@ -78,7 +78,7 @@ import WormholeTestSupport
       wormhole send film-1 0; wormhole send other 0
       start listen 'film-*' 'a[1]' --count 5 >"$T/heard"
       hear() { wormhole send "$1" "$2"; says "$T/heard" "\\"$1\\",\\"message\\":$2"; }
-      hear film-1 1; wormhole send other 1; hear film-2 2; wormhole clear film-2; hear film-2 3
+      hear film-1 1; wormhole send other 1; hear film-2 2; wormhole remove film-2; hear film-2 3
       # A name that is exactly the pattern's text is heard, too.
       hear 'a[1]' 4; hear a1 5
       finish; echo $?; cat "$T/heard"
@@ -100,7 +100,7 @@ import WormholeTestSupport
   func current() throws {
     let outcome = try Session().shell(
       """
-      wormhole send b 2; wormhole send a 1; wormhole send gone 1; wormhole clear gone
+      wormhole send b 2; wormhole send a 1; wormhole send gone 1; wormhole remove gone
       wormhole listen '*' --current --count 2 2>"$T/null" -- sh -c '
         echo "$(cat) $WORMHOLE_IDENTIFIER $WORMHOLE_SENDER"
         expr "$WORMHOLE_TIME" : "2[0-9]*-[01][0-9]-[0-3][0-9]T.*Z$" >/dev/null || echo no time'

@@ -269,8 +269,8 @@ import WormholeTestSupport
       test "$(wormhole queue retry jobs "$(failed)")" = "$(wormhole queue list jobs --json |
         sed 's/.*"id":"\\([^"]*\\)".*/\\1/')" && echo again
       wormhole queue take jobs --retries 0 -- false 2>"$T/said"
-      wormhole queue forget jobs "$(failed)"; echo $?
-      wormhole queue forget jobs nonsense 2>"$T/said"; echo $?
+      wormhole queue remove jobs "$(failed)"; echo $?
+      wormhole queue remove jobs nonsense 2>"$T/said"; echo $?
       wormhole queue list jobs
       for verb in retry remove; do wormhole queue $verb jobs --failed; echo $?; done
       """)
@@ -399,9 +399,9 @@ import WormholeTestSupport
     let outcome = try Session().shell(
       """
       id=$(wormhole queue put jobs 1)
-      wormhole queue cancel jobs "$id"; echo $?
-      wormhole queue cancel jobs "$id"; echo $?
-      wormhole queue cancel jobs nonsense 2>"$T/said"; echo $?
+      wormhole queue remove jobs "$id"; echo $?
+      wormhole queue remove jobs "$id"; echo $?
+      wormhole queue remove jobs nonsense 2>"$T/said"; echo $?
       wormhole queue put jobs 2 --wait processed >"$T/null" 2>"$T/why" & waiting=$!
       until wormhole queue peek jobs >"$T/null"; do sleep 0.01; done
       wormhole queue put jobs 3 >"$T/null"

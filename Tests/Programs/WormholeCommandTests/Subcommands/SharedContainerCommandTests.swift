@@ -47,10 +47,10 @@ struct SharedContainerCommandTests {
     ("send seats 1", "read seats", "1"),
     ("send --durable seats 2", "update seats -- sed s/2/3/", ""),
     ("update seats -- sed s/3/4/", "incr seats", "5"),
-    ("send soon 1 --expires 600", "clear soon", ""),
+    ("send soon 1 --expires 600", "remove soon", ""),
     ("notify set doors 3", "notify get doors", "3"),
     ("notify post doors", "notify post doors", ""),
-    ("defaults write volume 7", "defaults delete volume", ""),
+    ("defaults write volume 7", "defaults remove volume", ""),
     ("queue put --key k jobs 1", "queue take jobs", "1"),
     ("queue put --durable jobs 2", "queue take jobs -- cat", "2"),
     ("log append news 1", "log read --as reader news", "1"),
@@ -204,7 +204,7 @@ struct SharedContainerCommandTests {
       [
         "values/seats", "values/seats/value.plist", "values/seats/lease", "values/seats/lease/held",
       ],
-      ["read seats", "send --timeout 1 seats 7", "clear seats"]
+      ["read seats", "send --timeout 1 seats 7", "remove seats"]
     ),
     (
       ["notifications/doors", "notifications/doors/state.plist"],

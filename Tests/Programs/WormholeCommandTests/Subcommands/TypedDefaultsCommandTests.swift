@@ -125,7 +125,7 @@ struct TypedDefaultsCommandTests {
       wormhole defaults write seats 7 --suite hall
       wormhole defaults write film -bool yes --suite hall
       wormhole defaults write row 70 --suite hall
-      wormhole defaults write gone 1 --suite empty; wormhole defaults delete gone --suite empty
+      wormhole defaults write gone 1 --suite empty; wormhole defaults remove gone --suite empty
       wormhole defaults domains
       wormhole defaults find film
       wormhole defaults find METRO

@@ -32,11 +32,11 @@ import WormholeTestSupport
       wormhole send x 1 --if-version "$seen" & one=$!
       wormhole send x 1 --if-version "$seen" & two=$!
       wait $one; a=$?; wait $two; b=$?; echo $((a + b)); wormhole read x
-      wormhole clear x --if-version "$seen" 2>>"$T/null"; echo $?
-      wormhole clear x --if-version "$(version x)"; echo $?
-      wormhole clear x --if-version none; echo $?
+      wormhole remove x --if-version "$seen" 2>>"$T/null"; echo $?
+      wormhole remove x --if-version "$(version x)"; echo $?
+      wormhole remove x --if-version none; echo $?
       wormhole send x 2 --if-version none --expires 600; wormhole stat x --json | grep -c expires
-      wormhole clear --all --if-version none 2>"$T/said"; echo $?
+      wormhole remove --all --if-version none 2>"$T/said"; echo $?
       """)
     #expect(outcome.output == "0\n1\n1\n1\n1\n1\n0\n0\n1\n64\n", "\(outcome)")
   }

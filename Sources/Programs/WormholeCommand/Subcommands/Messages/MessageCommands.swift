@@ -103,7 +103,7 @@ extension CommandDescription {
   }
 
   static let removeMessages = CommandDescription(
-    name: "remove", aliases: ["clear"],
+    name: "remove",
     abstract: "Remove messages.",
     discussion: """
       A name with '*', '?' or '[' that no message has exactly is a pattern of a shell, and stands for \

@@ -8,7 +8,7 @@ extension ArgumentDescription {
     .flag("string", help: "Take the text as it is, as a string, even if it is JSON."),
     .flag("data", help: "Take the bytes as they are, as data."),
     .flag(
-      "strict", formerly: "json",
+      "strict",
       help: "Refuse a word that is not JSON, instead of taking it as a string."),
     .nulls,
   ]

@@ -57,7 +57,7 @@ extension CommandDescription {
   }
 
   static let peerRemove = CommandDescription(
-    name: "remove", aliases: ["cancel"],
+    name: "remove",
     abstract: "Cancel a message or file that has not been received yet.",
     discussion: """
       The exit status is 0 when it is cancelled and will not be delivered. It is 1 when it was \

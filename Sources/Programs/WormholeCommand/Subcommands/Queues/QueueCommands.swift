@@ -77,7 +77,7 @@ extension CommandDescription {
   }
 
   static let queueRemove = CommandDescription(
-    name: "remove", aliases: ["cancel", "forget"],
+    name: "remove",
     abstract: "Remove entries that nobody has taken yet, or that have failed and were kept.",
     discussion: """
       An entry of a 'queue take' that has ended is removed, too. The exit status is 0 when all are removed and will not be delivered. It is 1 when one was \
