@@ -1,8 +1,7 @@
 import WormholeSystem
 
 /// A file whose name gives its order, its sender, its number of entries and its size:
-/// `<order>-<sender>-<count>-<bytes>.plist`. Before it stands the priority, if it is not the standard
-/// one (`+` or `~`, so that the names sort by it), and after the size `@<due>` if it is delayed.
+/// `<order>-<sender>-<count>-<bytes>.plist`, with `@<due>` after the size if it is delayed.
 ///
 /// The name never changes, so waiting entries are counted, ordered and found without opening
 /// anything. A file gets its name in one step, when it is complete: see `ContainerRoot.storeEntry`.
@@ -20,7 +19,6 @@ package struct EntryFile: Hashable, Sendable {
   package private(set) var part: Int?
   /// The size of the file when it was stored.
   package let bytes: Int
-  package let priority: EntryPriority
   /// The time from which it may be delivered, in nanoseconds since 1970; nil for at once.
   package let due: UInt64?
 
@@ -32,14 +30,12 @@ package struct EntryFile: Hashable, Sendable {
   package static let maximumBytes = 1 << 32
 
   package init(
-    order: UInt64, sender: String, count: Int, bytes: Int, priority: EntryPriority = .standard,
-    due: UInt64? = nil
+    order: UInt64, sender: String, count: Int, bytes: Int, due: UInt64? = nil
   ) {
     self.order = order
     self.sender = sender
     total = count
     self.bytes = bytes
-    self.priority = priority
     self.due = due
   }
 
@@ -74,8 +70,6 @@ package struct EntryFile: Hashable, Sendable {
   private init?(_ name: UnsafeBufferPointer<UInt8>) {
     guard name.count < 256, let end = Self.end(of: name) else { return nil }
     var rest = name[..<end]
-    let priority = EntryPriority(firstByte: name.first)
-    rest = rest.dropFirst(priority.mark.utf8.count)
     let due = Self.takeDue(&rest)
     let part = due == nil ? Self.takePart(&rest) : nil
     guard let bytes = Self.takeNumber(&rest), (0...Self.maximumBytes).contains(bytes),
@@ -86,12 +80,12 @@ package struct EntryFile: Hashable, Sendable {
     else { return nil }
     self.init(
       order: order, sender: String(decoding: rest, as: UTF8.self), count: count, bytes: bytes,
-      priority: priority, due: due)
+      due: due)
     self.part = part
   }
 
-  /// Returns whether an entry that has just arrived may go before older ones of its priority: it has a
-  /// due time, or workers have shared its batch. Does not parse all of the name.
+  /// Returns whether an entry that has just arrived may go before older ones: it has a due
+  /// time, or workers have shared its batch. Does not parse all of the name.
   package static func mayGoAhead(_ name: [UInt8]) -> Bool {
     name.withUnsafeBufferPointer { name in
       guard let end = end(of: name) else { return false }
@@ -162,12 +156,10 @@ package struct EntryFile: Hashable, Sendable {
   }
 
   package var text: String {
-    let mark = priority.mark
     let capacity =
-      mark.utf8.count + sender.utf8.count + Self.suffix.utf8.count
+      sender.utf8.count + Self.suffix.utf8.count
       + 2 * (NameWriter.hexDigits + 1) + 3 * (NameWriter.decimalDigits + 1)
     return NameWriter.text(capacity: capacity) { writer in
-      writer.append(mark)
       // Sixteen digits, so that names sort as their numbers do.
       writer.append(hex: order, width: NameWriter.hexDigits)
       writer.append(UInt8(ascii: "-"))
@@ -191,16 +183,14 @@ package struct EntryFile: Hashable, Sendable {
   /// Returns the order of an entry: later than the last one of the same sender, and not before now.
   package static func order(after last: UInt64, now: UInt64) -> UInt64 { max(now, last &+ 1) }
 
-  /// Whether it is delivered before another if both may be: by priority, then as if it had been sent
-  /// when it was due.
+  /// Whether it is delivered before another if both may be: as if it had been sent when it was due.
   package func precedes(_ other: EntryFile) -> Bool {
-    guard priority == other.priority else { return priority < other.priority }
     let (moment, others) = (due ?? order, other.due ?? other.order)
     return moment != others ? moment < others : self < other
   }
 
   /// Returns the waiting entries as they are to be delivered, so that none overtakes an older one of
-  /// its sender and priority.
+  /// its sender.
   ///
   /// A listing of a directory that changes at the same time is not a snapshot: it may show a file
   /// created during the listing and miss an older one (readdir(3)). So there are two listings, and
@@ -240,47 +230,5 @@ extension EntryFile: Comparable {
     guard first.order == second.order else { return first.order < second.order }
     guard first.sender == second.sender else { return first.sender < second.sender }
     return first.indices.lowerBound < second.indices.lowerBound
-  }
-}
-
-/// The rank of a waiting entry among others, whenever they were sent.
-///
-/// Entries of one priority keep the order of their sender; entries of a lower priority wait as long
-/// as one of a higher priority may be delivered.
-///
-/// ```swift
-/// let sender = try container.queue("jobs").sender("box office")
-/// try await sender.enqueue(["film": "Metropolis"], priority: .high)     // before all others
-/// try await sender.enqueue(["report": "daily"], priority: .low)
-/// ```
-public enum EntryPriority: Int, Sendable, Hashable, Comparable, CaseIterable {
-  /// Before all other priorities.
-  case high
-  /// The priority of an entry whose sender names no other.
-  case standard
-  /// After all other priorities.
-  case low
-
-  public static func < (first: EntryPriority, second: EntryPriority) -> Bool {
-    first.rawValue < second.rawValue
-  }
-
-  /// The beginning of a file's name: an order begins with a hex digit, and these sort before and
-  /// after them.
-  package var mark: String {
-    switch self {
-    case .high: "+"
-    case .standard: ""
-    case .low: "~"
-    }
-  }
-
-  /// The priority that the first byte of a file's name encodes.
-  package init(firstByte: UInt8?) {
-    switch firstByte {
-    case UInt8(ascii: "+"): self = .high
-    case UInt8(ascii: "~"): self = .low
-    default: self = .standard
-    }
   }
 }

@@ -33,8 +33,7 @@ extension Queue {
   ///
   /// The entries of one sender are taken in their order. Several workers may handle them at the same
   /// time, unless all workers keep the order: then a worker gets no entry of a sender while another
-  /// has an unacknowledged one. For that, each priority of a sender counts as a separate sender,
-  /// and a delayed entry may be handled beside any other. Entries that were stored together,
+  /// has an unacknowledged one. A delayed entry may be handled beside any other. Entries that were stored together,
   /// because their sender sent faster than it stored, are shared; on etcd, and where workers keep the
   /// order, they go to one worker.
   ///

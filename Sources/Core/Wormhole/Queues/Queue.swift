@@ -11,8 +11,7 @@ import WormholeSystem
 /// and marked. An entry that its consumer gives back for a while waits alone: later entries of its
 /// sender are delivered in the meantime. Workers handle entries of one sender at the same time.
 ///
-/// A sender may give an entry a **priority**: its order is kept among entries of one priority. It
-/// may also **delay** an entry: no consumer takes it before it is due, and until then its sender
+/// A sender may **delay** an entry: no consumer takes it before it is due, and until then its sender
 /// can cancel or supersede it. Once due, it has the place of an entry sent at that moment.
 ///
 /// ```swift
@@ -309,7 +308,7 @@ extension Queue {
     try attempt("look for what has failed in") { try store.failures() }
   }
 
-  /// Sends a failed entry that was kept again, as a new entry of the same sender and priority: with
+  /// Sends a failed entry that was kept again, as a new entry of the same sender: with
   /// another id, and without the key, the expiry, the delay and the receipt of the original, whose
   /// outcome does not change.
   ///

@@ -64,7 +64,6 @@ extension Queue {
     ///   - delay: how long it is not taken, even across restarts; until then it can be cancelled
     ///     and superseded. It is due by the system's clock, or after the delay if that is set back.
     ///     By default, and for zero or less, it is not delayed. `expires` counts from the send.
-    ///   - priority: entries of a higher priority are delivered before it.
     ///   - fence: of a role in the same container; the entry is stored only while no other process
     ///     has entered. In a directory this takes the role's lease. By default, any process may.
     /// - Returns: the id for asking about the entry later.
@@ -84,12 +83,12 @@ extension Queue {
       _ payload: PropertyListValue, durability: Durability = .standard,
       expires expiry: Duration? = nil, key: String? = nil, keepsReceipt: Bool = false,
       receiptTerm: QueueReceipt.Term = .untilForgotten, delay: Duration? = nil,
-      priority: EntryPriority = .standard, while fence: Presence.Fence? = nil
+      while fence: Presence.Fence? = nil
     ) throws -> QueueEntryID {
       let entry = Batch.Entry(
         payload: payload, expiry: expiry.map { Expiry(after: $0) }, key: key,
         keepsReceipt: keepsReceipt, receiptTerm: receiptTerm)
-      let place = Submission.Place(priority, delay)
+      let place = Submission.Place(delay)
       // It need not gather if no thread is writing.
       let mayWriteNow = gathering.withLock { !exchange(&$0.isWriting, with: true) }
       let id =
@@ -125,14 +124,14 @@ extension Queue {
       _ payload: PropertyListValue, durability: Durability = .standard,
       expires expiry: Duration? = nil, key: String? = nil, keepsReceipt: Bool = false,
       receiptTerm: QueueReceipt.Term = .untilForgotten, delay: Duration? = nil,
-      priority: EntryPriority = .standard, while fence: Presence.Fence? = nil
+      while fence: Presence.Fence? = nil
     ) async throws -> QueueEntryID {
       let id = try await withCheckedThrowingContinuation { continuation in
         let submission = Submission(
           .init(
             payload: payload, expiry: expiry.map { Expiry(after: $0) }, key: key,
             keepsReceipt: keepsReceipt, receiptTerm: receiptTerm),
-          durability: durability, place: .init(priority, delay), under: fence?.proof
+          durability: durability, place: .init(delay), under: fence?.proof
         ) { continuation.resume(with: $0) }
         if gather(submission) { writeLater() }
       }
@@ -308,15 +307,13 @@ package struct Submission: Sendable {
   let settle: @Sendable (Result<QueueEntryID, any Error>) -> Void
 
   package struct Place: Hashable {
-    package let priority: EntryPriority
     /// Nanoseconds; nil for none.
     package let delay: UInt64?
 
     /// The longest delay: a century.
     private static let longest: Int64 = 3_155_760_000
 
-    package init(_ priority: EntryPriority = .standard, _ delay: Duration? = nil) {
-      self.priority = priority
+    package init(_ delay: Duration? = nil) {
       let delay = delay.flatMap { $0 > .zero ? min($0, .seconds(Self.longest)) : nil }
       self.delay = delay.map { max(1, UInt64($0 / .nanoseconds(1))) }
     }

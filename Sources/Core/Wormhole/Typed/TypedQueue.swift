@@ -136,7 +136,6 @@ public struct TypedSender<Content: Codable & Sendable>: Sendable {
   ///   - key: Older entries of this sender with the same key that no consumer has taken are not
   ///     delivered.
   ///   - delay: How long it is not taken.
-  ///   - priority: Entries of a higher priority are delivered before it.
   ///   - fence: Of a role in the same container; the entry is stored only while no other process has
   ///     entered.
   /// - Returns: The id for asking about the entry later.
@@ -144,12 +143,12 @@ public struct TypedSender<Content: Codable & Sendable>: Sendable {
   @discardableResult
   public func enqueue(
     _ content: Content, durability: Durability = .standard, expires expiry: Duration? = nil,
-    key: String? = nil, delay: Duration? = nil, priority: EntryPriority = .standard,
+    key: String? = nil, delay: Duration? = nil,
     while fence: Presence.Fence? = nil
   ) async throws -> QueueEntryID {
     try await sender.enqueue(
       PropertyListValue(encoding: content), durability: durability, expires: expiry, key: key,
-      delay: delay, priority: priority, while: fence)
+      delay: delay, while: fence)
   }
 }
 

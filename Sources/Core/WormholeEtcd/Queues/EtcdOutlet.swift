@@ -128,7 +128,7 @@ final class EtcdOutlet: QueueOutlet {
       let order = try order(after: last, store)
       let name = EntryFile(
         order: order, sender: sender, count: entries.count, bytes: bytes.count,
-        priority: position.priority, due: position.delay.map { order + min($0, .max - order) })
+        due: position.delay.map { order + min($0, .max - order) })
       var change = EtcdTransaction(
         if: [.absent(store.entryKey(name))] + (other?.conditions ?? []) + (role?.conditions ?? []),
         then: [.put(key: store.entryKey(name), value: bytes)] + (other?.operations ?? []))
@@ -215,7 +215,7 @@ final class EtcdOutlet: QueueOutlet {
     while true {
       do {
         let name = try store(
-          bytes, [entry], position: .init(id.priority),
+          bytes, [entry], position: .init(),
           alongside: .init(
             if: kept.unchanged + (file?.conditions ?? []),
             then: [.delete(.key(kept.key))] + (file?.operations ?? [])))

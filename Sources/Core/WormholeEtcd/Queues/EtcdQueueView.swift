@@ -125,7 +125,7 @@ final class EtcdQueueView: KeyFollowing {
     state.withLock { $0.claims.filter { $0.value.consumer != own }.map(\.key) }
   }
 
-  /// The waiting batches in the order of delivery: by priority, then in the order of arrival. A
+  /// The waiting batches in the order of delivery: in the order of arrival. A
   /// delayed batch has the place of its due time among them.
   func waiting() -> [EntryFile] {
     let found = state.withLock { state in
@@ -134,9 +134,7 @@ final class EtcdQueueView: KeyFollowing {
     var order = found.filter { $0.key.due == nil }.sorted { first, second in
       let (new, old) = (first.value, second.value)
       // Batches of a copied container may have arrived in one step.
-      return first.key.priority != second.key.priority
-        ? first.key.priority < second.key.priority
-        : new != old ? new < old : first.key < second.key
+      return new != old ? new < old : first.key < second.key
     }.map(\.key)
     let delayed = found.keys.filter { $0.due != nil }.sorted { $0.precedes($1) }
     guard !delayed.isEmpty else { return order }

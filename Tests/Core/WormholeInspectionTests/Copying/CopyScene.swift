@@ -89,7 +89,7 @@ struct CopyScene {
     for number in 0..<3 { try a.enqueue(PropertyListValue(number)) }
     try b.enqueue("old", key: "k")
     try b.enqueue("new", key: "k")
-    try b.enqueue("urgent", priority: .high)
+    try b.enqueue("third")
     try a.enqueue("late", delay: .seconds(3_600))
     try a.enqueue("whenever", expires: .seconds(600))
   }
@@ -196,7 +196,7 @@ struct CopyScene {
     while let entry = try consumer.next(until: .now) {
       let mark = try entry.marked() ?? "none"
       lines.append(
-        "entry \(entry.sender) \(entry.payload) \(entry.attempt) \(mark) \(entry.id.priority)")
+        "entry \(entry.sender) \(entry.payload) \(entry.attempt) \(mark)")
       try entry.acknowledge()
     }
     lines += try queue.sender("a").outstanding().map { "late \($0.id)" }

@@ -8,7 +8,7 @@ import WormholeTestSupport
 @testable import Wormhole
 @testable import WormholeSystem
 
-@Suite("A queue with delays and priorities", .blocking)
+@Suite("A queue with delays", .blocking)
 struct QueueDelayTests {
   private let scene: QueueScene
   private var queue: Queue { scene.queue }
@@ -30,15 +30,13 @@ struct QueueDelayTests {
 
   // MARK: Names
 
-  @Test("keeps both in the names of its entries, whose order is that of the priorities")
+  @Test("keeps the time in the name of an entry")
   func names() {
     let plain = EntryFile(order: 255, sender: "a@+~", count: 3, bytes: 12)
-    let high = EntryFile(order: 256, sender: "a", count: 1, bytes: 2, priority: .high, due: 4_096)
-    let low = EntryFile(order: 1, sender: "a", count: 1, bytes: 2, priority: .low)
+    let late = EntryFile(order: 256, sender: "a", count: 1, bytes: 2, due: 4_096)
     #expect(plain.text == "00000000000000ff-a@+~-3-12.plist")
-    #expect(high.text == "+0000000000000100-a-1-2@0000000000001000.plist")
-    #expect(low.text == "~0000000000000001-a-1-2.plist")
-    for name in [plain, high, low] {
+    #expect(late.text == "0000000000000100-a-1-2@0000000000001000.plist")
+    for name in [plain, late] {
       #expect(EntryFile(name.text) == name)
       #expect(EntryFile.mayGoAhead(Array(name.text.utf8)) == (name.due != nil))
     }
@@ -48,14 +46,10 @@ struct QueueDelayTests {
     #expect(EntryFile.mayGoAhead(Array(part.text.utf8)))
     #expect(QueueEntryID(part.text + "/2") == nil)
     #expect(QueueEntryID(batch: part, index: 2) == QueueEntryID(batch: plain, index: 2))
-    let names = [low, plain, high]
-    #expect(
-      names.sorted { $0.precedes($1) }.map(\.text)
-        == names.map(\.text).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) })
     for other in [
       "00000000000000ff-a-3-12+3.plist", "00000000000000ff-a-3-12+01.plist",
       "00000000000000ff-a-1-12+0.plist", "00000000000000ff-a-3-12+2-2.plist",
-      "++00000000000000ff-a-1-2.plist", "+0000000000000ff-a-1-2.plist",
+      "+00000000000000ff-a-1-2.plist", "~00000000000000ff-a-1-2.plist",
       "00000000000000ff-a-1-2@.plist", "00000000000000ff-a-1-2@000000000000100.plist",
       "00000000000000ff-a-1-2@000000000000100G.plist", "@0000000000001000.plist",
     ] { #expect(EntryFile(other) == nil, "\(other)") }
@@ -166,15 +160,14 @@ struct QueueDelayTests {
       while true {
         let scene = try QueueScene()
         let sender = try scene.queue.sender("a")
-        try sender.enqueue(0, priority: .low)
-        try sender.enqueue(1, delay: .milliseconds(1))
-        try sender.enqueue(2, priority: .high)
-        try eventually("it is due") { try #require(sender.outstanding()[1].id.due) <= Date() }
+        let id = try sender.enqueue(0, delay: .milliseconds(1))
+        try eventually("it is due") { try #require(id.due) <= Date() }
+        for number in 1..<3 { try sender.enqueue(PropertyListValue(number)) }
         let log = scene.directory.path + "/handled"
         let wasKilled = try scene.participant().dies(of: "die \(step) queue-work q \(log)")
         let handled = try scene.logged(log).compactMap(QueueScene.Delivered.init(line:))
         let again = try scene.drain()
-        checkDeliveries(handled + again, of: ["a": [2, 1, 0]], "killed before call \(step)")
+        checkDeliveries(handled + again, of: ["a": [0, 1, 2]], "killed before call \(step)")
         #expect(try scene.leftovers().isEmpty, "\(step): \(scene.directory.listing)")
         guard wasKilled else { break }
         step += TriedSteps.sample
@@ -183,30 +176,16 @@ struct QueueDelayTests {
     }
   #endif
 
-  // MARK: Priorities
-
-  @Test("delivers by priority, and in the order of each sender within one", .bothEngines)
-  func priorities() throws {
-    let sender = try queue.sender("a")
-    for (number, priority) in EntryPriority.allCases.reversed().enumerated() {
-      try sender.enqueue(PropertyListValue(number * 2), priority: priority)
-      try sender.enqueue(PropertyListValue(number * 2 + 1), priority: priority)
-    }
-    #expect(try scene.drain().map(\.number) == [4, 5, 2, 3, 0, 1])
-  }
-
-  @Test("delivers a higher priority first even to a consumer that has found others already")
+  @Test("delivers an entry that is due to a consumer that has found others already")
   func overtaking() throws {
     let sender = try queue.sender("a")
     for number in 0..<4 { try sender.enqueue(PropertyListValue(number)) }
     let consumer = try queue.consume()
     #expect(try next(consumer) == 0)
-    try sender.enqueue(9, priority: .high)
     try sender.enqueue(8, delay: .milliseconds(1))
     let noticed = Awaited<Void>()
     ChangeMonitor.shared.afterEvents { noticed.settle(()) }
     noticed.wait()
-    #expect(try next(consumer) == 9)
     var rest: [Int?] = []
     for _ in 0..<4 { rest.append(try next(consumer)) }
     #expect(Set(rest) == [1, 2, 3, 8] && rest.filter { $0 != 8 } == [1, 2, 3])
@@ -217,40 +196,14 @@ struct QueueDelayTests {
     let sender = try queue.sender("a")
     try await withThrowingTaskGroup { group in
       for number in 0..<60 {
-        let priority = EntryPriority.allCases[number % 3]
         let delay: Duration? = number % 10 == 0 ? .seconds(3_600) : nil
         group.addTask {
-          _ = try await sender.enqueue(
-            PropertyListValue(number), delay: delay, priority: priority)
+          _ = try await sender.enqueue(PropertyListValue(number), delay: delay)
         }
       }
       try await group.waitForAll()
     }
     let numbers = try scene.drain().map(\.number)
     #expect(Set(numbers) == Set((0..<60).filter { $0 % 10 != 0 }))
-    #expect(numbers.map { $0 % 3 } == numbers.map { $0 % 3 }.sorted())
-  }
-
-  @Test("keeps the order of a sender within each priority where workers keep it", .bothEngines)
-  func lanes() throws {
-    let sender = try queue.sender("a")
-    for number in 0..<2 { try sender.enqueue(PropertyListValue(number)) }
-    let first = try queue.work(keepsOrder: true)
-    let second = try queue.work(keepsOrder: true)
-    let held = try #require(try first.next(until: .now))
-    #expect(try second.next(until: .now) == nil)
-    try sender.enqueue(2, priority: .low)
-    #expect(try next(second) == 2)
-    try held.acknowledge()
-    #expect(try next(second) == 1)
-  }
-
-  @Test("sends a failed entry again with its priority", .bothEngines)
-  func retried() throws {
-    try queue.sender("a").enqueue(0, priority: .low)
-    let consumer = try queue.consume()
-    let entry = try #require(try consumer.next(until: .now))
-    try entry.fail("on purpose", isKept: true)
-    #expect(try queue.retry(entry.id)?.priority == .low)
   }
 }

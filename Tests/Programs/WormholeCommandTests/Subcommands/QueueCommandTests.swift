@@ -2,12 +2,12 @@ import Testing
 import WormholeTestSupport
 
 @Suite("wormhole queue", .blocking) struct QueueCommandTests {
-  @Test("Entries are taken one at a time, by priority, then in the order of sending", .bothEngines)
+  @Test("Entries are taken one at a time, in the order of sending", .bothEngines)
   func order() throws {
     let outcome = try Session().shell(
       """
       for value in 1 2 text; do wormhole queue put jobs $value; done >"$T/ids" 2>"$T/said"
-      wormhole queue put jobs '{"a":[1]}' --priority high >>"$T/ids"
+      wormhole queue put jobs '{"a":[1]}' >>"$T/ids"
       wormhole queue put jobs 4 --delay 3600 >>"$T/ids"
       sort -u "$T/ids" | wc -l
       wormhole queue peek jobs --count 9
@@ -19,14 +19,14 @@ import WormholeTestSupport
     #expect(
       outcome.output == """
         5
-        {"a":[1]}
         1
         2
         "text"
         {"a":[1]}
         1
         2
-        text
+        "text"
+        {"a":[1]}
         1
         1
 

@@ -56,7 +56,7 @@ final class BatchOutlet: QueueOutlet {
       let scope = isDurable ? try place.commitScope() : .content
       let name = EntryFile(
         order: order, sender: sender, count: count, bytes: bytes.count,
-        priority: position.priority, due: position.delay.map { order + min($0, .max - order) })
+        due: position.delay.map { order + min($0, .max - order) })
       do throws(Errno) {
         // A separate part, because most queues do not need it.
         if keepsReceipt { try place.makeDirectory(QueueDirectory.sent) }
@@ -95,7 +95,7 @@ final class BatchOutlet: QueueOutlet {
   /// Stores a file from elsewhere in the queue as a batch of one.
   ///
   /// - Returns: nil if it no longer exists.
-  func adopt(_ path: String, _ priority: EntryPriority) throws -> QueueEntryID? {
+  func adopt(_ path: String) throws -> QueueEntryID? {
     for _ in 0..<renameRaceLimit {
       let place = try directory.openOrMake()
       try place.makeParts()
@@ -103,7 +103,7 @@ final class BatchOutlet: QueueOutlet {
       do throws(Errno) {
         let bytes = Int(try place.fileStatus(path).size)
         let name = EntryFile(
-          order: order, sender: sender, count: 1, bytes: bytes, priority: priority)
+          order: order, sender: sender, count: 1, bytes: bytes)
         try place.moveAlone(path, to: QueueDirectory.pendingPath(name))
         return QueueEntryID(batch: name, index: 0)
       } catch {

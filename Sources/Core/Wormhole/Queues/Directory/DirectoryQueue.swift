@@ -146,7 +146,7 @@ struct DirectoryQueue: QueueStore {
         QueueDirectory.failedAttachmentPath(attachment), to: AttachmentPlace.path(attachment))
     }
     return try BatchOutlet(queue, id.batch.sender, limits: .standard)
-      .adopt(QueueDirectory.failedPath(id), id.priority)
+      .adopt(QueueDirectory.failedPath(id))
   }
 
   func forgetFailure(_ id: QueueEntryID) throws -> Bool {

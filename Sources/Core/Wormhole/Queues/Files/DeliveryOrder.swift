@@ -48,7 +48,7 @@ package struct WaitingEntries: Sendable {
     _ mayTake: (EntryFile) -> Bool, listing: () throws -> [EntryFile]
   ) throws -> EntryFile? {
     moveDue()
-    let isOvertaken = ready.last.map { arrivals.mayPrecede($0) && pause <= .now } ?? false
+    let isOvertaken = !ready.isEmpty && arrivals.mayPrecede && pause <= .now
     if !isOvertaken {
       if let name = ready.last(where: mayTake) { return name }
       if !ready.isEmpty, let nextScan, ContinuousClock.now < nextScan { return nil }
@@ -113,40 +113,33 @@ package struct WaitingEntries: Sendable {
   }
 }
 
-/// Which kinds of entries have arrived in `pending/` since the last listing, by the kernel's events:
-/// only what goes before known entries is worth another listing.
+/// Whether an entry has arrived in `pending/` since the last listing that may go before known ones, by
+/// the kernel's events: only that is worth another listing.
 package final class Arrivals: Sendable {
-  private static let ahead = 1 << EntryPriority.allCases.count
-  private let kinds = Atomic(0)
+  private let isAhead = Atomic(false)
 
   package init() {}
 
   /// Called on the monitor's thread.
   package func note(_ news: WatchNews) {
-    var kinds = news.isEverything || !news.own.isEmpty ? Self.ahead : 0
-    for (name, events) in news.names where !events.isDisjoint(with: [.movedTo, .created]) {
-      kinds |=
-        EntryFile.mayGoAhead(name.bytes)
-        ? Self.ahead : 1 << EntryPriority(firstByte: name.bytes.first).rawValue
-    }
-    self.kinds.bitwiseOr(kinds, ordering: .sequentiallyConsistent)
+    let isAhead =
+      news.isEverything || !news.own.isEmpty
+      || news.names.contains { name, events in
+        !events.isDisjoint(with: [.movedTo, .created]) && EntryFile.mayGoAhead(name.bytes)
+      }
+    if isAhead { noteEverything() }
   }
 
   package func note(_ name: EntryFile) {
-    let kind = name.due != nil ? Self.ahead : 1 << name.priority.rawValue
-    kinds.bitwiseOr(kind, ordering: .sequentiallyConsistent)
+    if name.due != nil { noteEverything() }
   }
 
-  package func noteEverything() { kinds.store(.max, ordering: .sequentiallyConsistent) }
+  package func noteEverything() { isAhead.store(true, ordering: .sequentiallyConsistent) }
 
-  package func clear() { kinds.store(0, ordering: .sequentiallyConsistent) }
+  package func clear() { isAhead.store(false, ordering: .sequentiallyConsistent) }
 
-  /// Returns whether any may go before an entry; a delayed one may be due before it is taken.
-  package func mayPrecede(_ name: EntryFile) -> Bool {
-    let higher = EntryPriority.allCases.filter { $0 < name.priority }
-    let wanted = higher.reduce(Self.ahead) { $0 | 1 << $1.rawValue }
-    return kinds.load(ordering: .sequentiallyConsistent) & wanted != 0
-  }
+  /// Whether any may go before a known entry; a delayed one may be due before that is taken.
+  package var mayPrecede: Bool { isAhead.load(ordering: .sequentiallyConsistent) }
 }
 
 /// The senders whose entries a worker may take while it keeps their order: none of a sender while
@@ -158,8 +151,7 @@ package final class Arrivals: Sendable {
 /// and the earliest of a sender is never behind another: so of two that took at once, at least the
 /// one with the later batch sees the other.
 ///
-/// That holds where the first batch stored is the first one taken: so each priority of a sender has
-/// its own order, and a delayed entry has none.
+/// That holds where the first batch stored is the first one taken: so a delayed entry has no order.
 package struct SenderTurns {
   /// The batches that other workers have taken.
   private let taken: [EntryFile]
@@ -169,12 +161,10 @@ package struct SenderTurns {
 
   private struct Lane: Hashable {
     let sender: String
-    let priority: EntryPriority
 
     init?(_ name: EntryFile) {
       guard name.due == nil else { return nil }
       sender = name.sender
-      priority = name.priority
     }
   }
 

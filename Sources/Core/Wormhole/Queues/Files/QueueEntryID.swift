@@ -36,9 +36,6 @@ public struct QueueEntryID: Sendable, Hashable, CustomStringConvertible {
   /// The sender's name.
   public var sender: String { batch.senderName }
 
-  /// Its priority.
-  public var priority: EntryPriority { batch.priority }
-
   /// The time of sending, by its sender's clock, which never goes back.
   public var sent: Date { Date(timeIntervalSince1970: Double(batch.order) / 1e9) }
 

@@ -41,9 +41,6 @@ extension CommandDescription {
       .value("delay", .duration, help: "Let nobody take it before this time has passed."),
       .value("at", .time, help: "Let nobody take it before this time."),
       .value(
-        "priority", .choice(EntryPriority.allCases.map(\.word)), named: "priority",
-        standard: "standard", help: "Entries of a higher priority are delivered first."),
-      .value(
         "env", .identifier, named: "name",
         help: "Keep this variable of the environment for COMMAND; may be given several times.",
         isRepeating: true),
@@ -63,7 +60,7 @@ extension CommandDescription {
         let id = try sender.enqueue(
           value, durability: arguments.durability, expires: arguments.duration("expires"),
           key: arguments.text("key"), keepsReceipt: waits, receiptTerm: .dayAfterProcessing,
-          delay: arguments.delay, priority: arguments.priority, while: fence)
+          delay: arguments.delay, while: fence)
         try environment.print(line: id.description, after: "the entry \(id) is in the queue")
         guard waits else { return }
         try sender.finalStatus(of: id, until: deadline).end(of: "the entry \(id)", environment) {
@@ -187,10 +184,6 @@ extension ParsedArguments {
     return max(.zero, .seconds(time.timeIntervalSinceNow))
   }
 
-  fileprivate var priority: EntryPriority {
-    EntryPriority.allCases.first { $0.word == text("priority") } ?? .standard
-  }
-
   /// Runs an action for each given entry, or with `--failed` for each that has failed; it returns
   /// why it is impossible, or nil.
   fileprivate func forEachFailure(
@@ -218,18 +211,11 @@ extension ParsedArguments {
 extension QueueReceipt {
   var propertyList: PropertyListValue {
     .object([
-      "due": id.due, "id": id.description, "key": key, "priority": id.priority.optionalWord,
+      "due": id.due, "id": id.description, "key": key,
       "sender": id.sender, "sent": id.sent,
       "status": (hasExpired ? .expired : status).word, "value": payload,
     ])
   }
-}
-
-extension EntryPriority {
-  /// For machines: the name of the case, which is never changed.
-  var word: String { "\(self)" }
-
-  var optionalWord: String? { self == .standard ? nil : word }
 }
 
 extension Queue {

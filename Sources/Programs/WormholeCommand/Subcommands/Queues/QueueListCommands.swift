@@ -12,7 +12,7 @@ extension CommandDescription {
       Of a queue all entries are shown that are taken or wait, those that have failed and were kept, and \
       those whose file is damaged, in this order; nothing is taken. The id in the table is a short one, which the other commands take, \
       too. The exit status is 1 if there is nothing to show. With --json each has a line: {"due": ..., "id": ..., "key": ..., \
-      "priority": ..., "reason": ..., "sender": ..., "sent": ..., "status": ..., "value": ...}, without \
+      "reason": ..., "sender": ..., "sent": ..., "status": ..., "value": ...}, without \
       what it does not have. The status is 'taken', 'stored', 'failed' or 'unreadable'; 'expired' if no consumer has \
       ended the entry yet. What a 'queue take' had that has ended waits: the next one gets it first.
 
@@ -159,7 +159,6 @@ private struct ListedEntry: JSONObject {
     propertyList = entry.propertyList
     var status = entry.hasExpired ? "expired" : entry.status == .taken ? "taken" : "waits"
     if entry.status == .stored, let due = entry.id.due { status += ", due \(due.secondsText)" }
-    if let priority = entry.id.priority.optionalWord { status += ", \(priority) priority" }
     if let key = entry.key { status += ", key \(key.quoted)" }
     (id, self.status, value) = (entry.id, status, entry.payload)
   }
