@@ -21,7 +21,7 @@ import WormholeSystem
 /// queue-follow NAME LAST LOG              as queue-work, until the entry LAST is acknowledged
 /// queue-work NAME LOG                     becomes the consumer; notes each entry in the log as above
 ///                                         and then acknowledges it, until none waits
-/// queue-share NAME LOG [SECONDS [ordered]] the same as a worker, until none has come for SECONDS
+/// queue-share NAME LOG [SECONDS]          the same as a worker, until none has come for SECONDS
 /// ```
 enum QueueVerbs {
   private struct Kept {
@@ -89,7 +89,7 @@ enum QueueVerbs {
     default:
       let consumer =
         verb == "queue-share"
-        ? try queue.work(until: .now + .seconds(5), keepsOrder: rest.last == "ordered")
+        ? try queue.work(until: .now + .seconds(5))
         : try queue.consume(until: .now + .seconds(5))
       let patience = Duration.seconds(rest.count > 1 ? Int(rest[1]) ?? 0 : 0)
       while let entry = try consumer.next(until: .now + patience) {

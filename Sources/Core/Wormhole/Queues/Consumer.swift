@@ -31,11 +31,9 @@ extension Queue {
   /// when it dies, or when it has been stopped for 50 ms, are delivered to the others, marked; a
   /// stopped worker is noticed within a second.
   ///
-  /// The entries of one sender are taken in their order. Several workers may handle them at the same
-  /// time, unless all workers keep the order: then a worker gets no entry of a sender while another
-  /// has an unacknowledged one. A delayed entry may be handled beside any other. Entries that were stored together,
-  /// because their sender sent faster than it stored, are shared; on etcd, and where workers keep the
-  /// order, they go to one worker.
+  /// The entries of one sender are taken in their order, and several workers may handle them at the same
+  /// time; a sender that needs strict order gets it from `consume`. Entries that were stored together,
+  /// because their sender sent faster than it stored, are shared; on etcd they go to one worker.
   ///
   /// Workers wait for a consumer that has the queue alone. A consumer does not wait for workers: if
   /// it begins beside them, it takes its share, as they do.
@@ -44,28 +42,23 @@ extension Queue {
   ///   - deadline: how long to wait for a consumer that has the queue alone; by default 10 seconds
   ///     from now.
   ///   - attempts: see `consume`.
-  ///   - keepsOrder: whether no two workers handle entries of one sender at the same time. All workers
-  ///     of a queue have to agree.
   /// - Throws: `AppGroupError`: as `consume`.
   /// - Complexity: as `consume`, and a registration; watches begin with the second entry, or a
-  ///   wait. With `keepsOrder` two listings for each other worker with each taken file. While there
-  ///   are other workers, a look each second at one of them, however many there are.
+  ///   wait. While there are other workers, a look each second at one of them, however many there are.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func work(
-    until deadline: ContinuousClock.Instant? = nil, attempts: Int? = nil,
-    keepsOrder: Bool = false
+    until deadline: ContinuousClock.Instant? = nil, attempts: Int? = nil
   ) throws -> Consumer {
     try join(
-      ConsumerTerms(attempts, isWorker: true, keepsOrder: keepsOrder), until: deadline)
+      ConsumerTerms(attempts, isWorker: true), until: deadline)
   }
 
   /// Becomes one of the queue's workers; see the form without `async`.
   public func work(
-    until deadline: ContinuousClock.Instant? = nil, attempts: Int? = nil,
-    keepsOrder: Bool = false
+    until deadline: ContinuousClock.Instant? = nil, attempts: Int? = nil
   ) async throws -> Consumer {
     try await join(
-      ConsumerTerms(attempts, isWorker: true, keepsOrder: keepsOrder), until: deadline)
+      ConsumerTerms(attempts, isWorker: true), until: deadline)
   }
 
   package func join(

@@ -10,17 +10,13 @@ package struct ConsumerTerms: Sendable {
   /// Whether it joins again after it was replaced; otherwise `next` throws `leaseLost`.
   let joinsAgain: Bool
   let isWorker: Bool
-  /// Whether no two workers have entries of one sender.
-  let keepsOrder: Bool
 
   package init(
-    _ attempts: Int? = nil, joinsAgain: Bool = true, isWorker: Bool = false,
-    keepsOrder: Bool = false
+    _ attempts: Int? = nil, joinsAgain: Bool = true, isWorker: Bool = false
   ) {
     self.attempts = attempts
     self.joinsAgain = joinsAgain
     self.isWorker = isWorker
-    self.keepsOrder = keepsOrder
   }
 }
 
@@ -288,7 +284,6 @@ package final class DeliveryTerms: Sendable {
   }
 
   package var queue: Queue { directory.queue }
-  package var keepsOrder: Bool { consumer.keepsOrder }
   package var isWorker: Bool { consumer.isWorker }
 
   func begin(_ batch: TakenBatch) { taken.withLock { $0[ObjectIdentifier(batch)] = batch } }

@@ -70,34 +70,3 @@ package protocol QueueEndWatching: Cancelling {
   /// For tests: how many watches it consists of.
   var count: Int { get }
 }
-
-/// A worker's wait for batches that others have taken. Used by one thread at a time.
-final class Obstacles: Sendable {
-  private let ends: QueueEnds
-  private let latch: WakeLatch
-  private let known = Mutex<Set<EntryFile>>([])
-
-  init(_ ends: QueueEnds, _ latch: WakeLatch) {
-    self.ends = ends
-    self.latch = latch
-  }
-
-  deinit { for name in known.withLock({ $0 }) { ends.remove(latch, name) } }
-
-  /// From now on the latch is raised when anything happens to these batches, and to no others.
-  ///
-  /// - Returns: whether one is new: the caller then looks again, because it may have ended before.
-  func watch(_ names: Set<EntryFile>) throws -> Bool {
-    let before = known.withLock { $0 }
-    for name in before.subtracting(names) {
-      ends.remove(latch, name)
-      known.withLock { _ = $0.remove(name) }
-    }
-    let new = names.subtracting(before)
-    for name in new {
-      try ends.add(latch, name)
-      known.withLock { _ = $0.insert(name) }
-    }
-    return !new.isEmpty
-  }
-}

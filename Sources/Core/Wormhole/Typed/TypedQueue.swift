@@ -53,15 +53,13 @@ public struct TypedQueue<Content: Codable & Sendable>: Sendable {
   /// - Parameters:
   ///   - deadline: How long to wait for a consumer that has the queue alone.
   ///   - attempts: After this many attempts an entry that has not ended fails, and is kept.
-  ///   - keepsOrder: Whether no two workers handle entries of one sender at the same time.
   /// - Throws: As `consume`.
   public func work(
-    until deadline: ContinuousClock.Instant? = nil, attempts: Int? = nil,
-    keepsOrder: Bool = false
+    until deadline: ContinuousClock.Instant? = nil, attempts: Int? = nil
   ) async throws -> Entries {
     entries(
       of: try await queue.work(
-        until: deadline, attempts: attempts, keepsOrder: keepsOrder))
+        until: deadline, attempts: attempts))
   }
 
   /// Works for the queue until the task is cancelled; see `Queue.work(attempts:backoff:concurrency:grace:_:)`.

@@ -40,8 +40,6 @@ struct EtcdConsumer: ConsumerSource {
   /// - Returns: nil if the view shows no batch that may be taken.
   private mutating func takeSeen(_ store: EtcdQueue) throws -> Taking? {
     let view = own.view
-    // Its obstacles need no watch: the view reports when one of them has ended.
-    var turns = SenderTurns(taken: terms.keepsOrder ? view.takenByOthers() : [])
     let left = view.left(besides: taken)
     // It waited when its taking was prepared, and nothing preceded it.
     if let (name, witness, item) = own.takeFirst(),
@@ -50,15 +48,12 @@ struct EtcdConsumer: ConsumerSource {
       let claimed = witness.item(at: claim.modified)
       return try accept(name, .init(consumer: own.id), claimed, item, store)
     }
-    for (name, claim) in left {
-      // It is among the batches of others, and blocks only later ones.
-      guard turns.mayDeliver(name) else { continue }
+    if let (name, claim) = left.first {
       return try takeOver(name, from: claim.consumer, store)
     }
     let mine = taken
     guard
-      let name = try waiting.next(
-        { turns.mayTake($0) }, listing: { view.waiting().filter { !mine.contains($0) } })
+      let name = try waiting.next(listing: { view.waiting().filter { !mine.contains($0) } })
     else {
       taken = taken.filter { view.hasEntry($0) }
       return nil
@@ -74,12 +69,11 @@ struct EtcdConsumer: ConsumerSource {
       let look = own.view.look(in: ahead)
     else { return }
     // Its own view does not get the look: what that sees first counts as older than the consumer.
-    let view = EtcdQueueView(store, own: own.id, keepsOrder: terms.keepsOrder)
+    let view = EtcdQueueView(store, own: own.id)
     view.take(look)
-    var turns = SenderTurns(taken: terms.keepsOrder ? view.takenByOthers() : [])
     var waiting = WaitingEntries(clock: terms.queue.clock, view.arrivals)
     guard view.left(besides: []).isEmpty,
-      let name = try waiting.next({ turns.mayTake($0) }, listing: view.waiting)
+      let name = try waiting.next(listing: view.waiting)
     else { return }
     own.begin(with: (name, try witness(name, .init(consumer: own.id), nil), nil))
   }

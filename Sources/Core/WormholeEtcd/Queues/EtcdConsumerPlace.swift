@@ -32,10 +32,10 @@ final class EtcdConsumerPlace: ConsumerPlace, EtcdCompanion {
   private static let alone = Array("alone".utf8)
   private static let beside = Array("beside".utf8)
 
-  init(_ store: EtcdQueue, isAlone: Bool, keepsOrder: Bool) {
+  init(_ store: EtcdQueue, isAlone: Bool) {
     self.store = store
     self.isAlone = isAlone
-    view = EtcdQueueView(store, own: id, keepsOrder: keepsOrder)
+    view = EtcdQueueView(store, own: id)
     // Listed before the consumers, so that no directory of a later consumer is in the list.
     // After an error the next consumer of this machine removes them.
     directories = (try? store.queue.open()?.etcdConsumers()) ?? []

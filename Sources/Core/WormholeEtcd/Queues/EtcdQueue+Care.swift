@@ -15,7 +15,7 @@ extension EtcdQueue: QueueStore {
   func joining(
     _ terms: DeliveryTerms, until deadline: ContinuousClock.Instant?
   ) -> sending any Waiting<QueueMembership> {
-    let place = EtcdConsumerPlace(self, isAlone: !terms.isWorker, keepsOrder: terms.keepsOrder)
+    let place = EtcdConsumerPlace(self, isAlone: !terms.isWorker)
     let consumer = EtcdConsumer(place, terms)
     let presence = EtcdPresence(container, name: queue.name, kind: queue.role.kind)
     let entry = queue.role.entry(isExclusive: !terms.isWorker) {

@@ -26,18 +26,15 @@ final class EtcdQueueView: KeyFollowing {
 
   private let store: EtcdQueue
   private let own: String
-  /// Whether to report when another consumer finishes a batch.
-  private let keepsOrder: Bool
   private let state = Mutex(State())
   private let signal = Mutex<(@Sendable () -> Void)?>(nil)
   let arrivals = Arrivals()
   private let follower: KeyFollower
 
   /// - Parameter own: the name of this consumer.
-  init(_ store: EtcdQueue, own: String, keepsOrder: Bool) {
+  init(_ store: EtcdQueue, own: String) {
     self.store = store
     self.own = own
-    self.keepsOrder = keepsOrder
     follower = KeyFollower(store.container, store.range(from: .consumers, through: .entries))
   }
 
@@ -120,13 +117,8 @@ final class EtcdQueueView: KeyFollowing {
     }.map { ($0.key, $0.value) }.sorted { $0.batch.precedes($1.batch) }
   }
 
-  /// The batches of others, whether or not they live.
-  func takenByOthers() -> [EntryFile] {
-    state.withLock { $0.claims.filter { $0.value.consumer != own }.map(\.key) }
-  }
-
-  /// The waiting batches in the order of delivery: in the order of arrival. A
-  /// delayed batch has the place of its due time among them.
+  /// The waiting batches in the order of delivery, which is that of arrival. A delayed batch has the
+  /// place of its due time among them.
   func waiting() -> [EntryFile] {
     let found = state.withLock { state in
       state.entries.filter { state.claims[$0.key] == nil }
@@ -236,9 +228,6 @@ final class EtcdQueueView: KeyFollowing {
       state.arrived[batch] = bootTimeNanoseconds()
       return true
     case (.consumers, .delete): return true
-    case (.claims, .delete):
-      return keepsOrder
-        && EntryFile(bytes: Array(name)).flatMap { state.claims[$0]?.consumer } != own
     default: return false
     }
   }

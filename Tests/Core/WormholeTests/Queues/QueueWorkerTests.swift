@@ -243,62 +243,6 @@ struct QueueWorkerTests {
     #expect(repeats <= 3, "one for each that was killed or stopped")
     print("\(jobs) jobs, \(repeats) of them repeated")
   }
-  @Test(
-    "keeps each sender's order where asked for: none of a sender of which another has one",
-    .bothEngines)
-  func order() async throws {
-    try send(0..<3)
-    try send(0..<2, from: "b")
-    let first = try await scene.queue.work(keepsOrder: true)
-    let second = try await scene.queue.work(keepsOrder: true)
-    let third = try await scene.queue.work(keepsOrder: true)
-    let a = try #require(try await first.next(until: .now))
-    let b = try #require(try await second.next(until: .now))
-    #expect([a, b].map { QueueScene.Delivered($0) } == [.init("a", 0), .init("b", 0)])
-    #expect(try await third.next(until: .now) == nil)
-    // Its own sender's next is free for a worker, and for all others once it is acknowledged.
-    #expect(try await second.next(until: .now).map(QueueScene.Delivered.init) == .init("b", 1))
-    let next = Task { try await third.next() }
-    try eventually("it waits") { third.isAwaited }
-    try a.acknowledge()
-    #expect(QueueScene.Delivered(try await next.value) == .init("a", 1))
-    #expect(try await first.next(until: .now) == nil)
-    third.close()
-    #expect(
-      try await first.next(until: soon).map(QueueScene.Delivered.init)
-        == .init("a", 1, again: true))
-    #expect(try await second.next(until: .now) == nil)
-  }
-
-  @Test("keeps each sender's order while workers are killed and stopped")
-  func orderWithKills() throws {
-    let log = scene.directory.path + "/handled"
-    let senders = ["a", "b", "c"]
-    for number in 0..<100 {
-      for sender in senders { try send(number..<(number + 1), from: sender) }
-    }
-    let workers = try (0..<4).map { _ in try scene.participant() }
-    for worker in workers { try worker.tell("queue-share q \(log) 60 ordered") }
-    func reach(_ count: Int) throws {
-      try eventually("\(count) are done", within: .seconds(100)) {
-        try scene.logged(log).count >= count
-      }
-    }
-    try reach(30)
-    try workers[0].end()
-    try reach(90)
-    try workers[1].send(.stop)
-    try reach(180)
-    try workers[2].end()
-    try eventually("all are done", within: .seconds(100)) { try isDone() }
-    withExtendedLifetime(workers) {}
-    let handled = try scene.logged(log).compactMap(QueueScene.Delivered.init(line:))
-    for sender in senders {
-      let numbers = handled.filter { $0.sender == sender }.map(\.number)
-      #expect(numbers == numbers.sorted() && Set(numbers) == Set(0..<100), "\(sender): \(numbers)")
-    }
-  }
-
   @Test("has no directory of a dead worker any more when the entries in it have ended")
   func directoriesOfDeadWorkers() throws {
     try send(0..<4)
@@ -320,21 +264,25 @@ struct QueueWorkerTests {
     worker.close()
   }
 
-  @Test("lists many waiting entries again only after a while if it may take none of them")
+  @Test(
+    "lists many waiting entries again only after a while, though others arrive that may go first")
   func listings() throws {
     let names = (1...100).compactMap { EntryFile("18ebe7648dfe\(1_000 + $0)-a-1-76.plist") }
     #expect(names.count == 100)
-    var waiting = WaitingEntries(clock: { 0 }, Arrivals())
-    var listed = ContinuousClock.now
+    let arrivals = Arrivals()
+    var waiting = WaitingEntries(clock: { 0 }, arrivals)
+    var lists = 0
     let list: () -> [EntryFile] = {
-      pauseThread(.milliseconds(20))
-      listed = .now
+      pauseThread(.milliseconds(100))
+      lists += 1
       return names
     }
-    #expect(try waiting.next({ _ in false }, listing: list) == nil)
+    #expect(try waiting.next(listing: list) == names[0])
+    arrivals.noteEverything()
+    #expect(try waiting.next(listing: list) == names[0])
     // Eight times as long as the listing took.
-    #expect(try #require(waiting.due) > listed + .milliseconds(150))
-    #expect(try #require(waiting.due) < .now + .seconds(1))
+    #expect(lists == 1)
+    try eventually("it lists again") { try waiting.next(listing: list) == names[0] && lists == 2 }
   }
 
   @Test(

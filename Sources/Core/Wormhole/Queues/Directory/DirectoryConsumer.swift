@@ -47,8 +47,6 @@ struct DirectoryConsumer: ConsumerSource {
   /// took and could not open.
   private var left: [TakenFile] = []
   private var waiting: WaitingEntries
-  /// For a worker that keeps the order.
-  private let obstacles: Obstacles?
 
   private var consumer: String {
     #if DEBUG
@@ -77,8 +75,6 @@ struct DirectoryConsumer: ConsumerSource {
     ownName = role.name
     ring = ConsumerRing(terms.directory, role.name, names, others)
     waiting = WaitingEntries(clock: queue.clock, arrivals)
-    obstacles =
-      terms.keepsOrder ? Obstacles(QueueEnds(queue.store), terms.wake) : nil
     for _ in 0..<renameRaceLimit {
       let place = try queue.openOrMake()
       if !isUnregistered { try place.makeParts() }
@@ -229,9 +225,7 @@ struct DirectoryConsumer: ConsumerSource {
   mutating func take(until deadline: ContinuousClock.Instant?) throws -> Taking {
     let place = try terms.directory.openForConsumer(until: deadline)
     try takeOver(at: place)
-    var turns = SenderTurns(
-      taken: terms.keepsOrder ? try others.taken(at: place, own: consumer) : [])
-    if let index = left.indices.last(where: { turns.mayDeliver(left[$0].name) }) {
+    if let index = left.indices.last {
       guard !left[index].isToShare else {
         try share(at: index, place)
         return .again
@@ -241,15 +235,14 @@ struct DirectoryConsumer: ConsumerSource {
       return batch.map { .batch($0) } ?? .again
     }
     guard
-      let name = try waiting.next(
-        { turns.mayTake($0) }, listing: { try place.ordered(QueueDirectory.pending) })
+      let name = try waiting.next(listing: { try place.ordered(QueueDirectory.pending) })
     else {
       // A replaced consumer must not wait forever.
       try confirm(at: place)
-      return try obstacles?.watch(turns.obstacles) == true ? .again : .nothing
+      return .nothing
     }
     var file = TakenFile(directory: consumer, name: name)
-    file.isToShare = terms.isWorker && !terms.keepsOrder && name.count > 1
+    file.isToShare = terms.isWorker && name.count > 1
     let waiting = QueueDirectory.pending + "/" + file.text
     let isTaken = try ifPresent(place.move(waiting, to: file.path)) != nil
     // It was cancelled, another worker has it, or this consumer was replaced.
@@ -258,7 +251,7 @@ struct DirectoryConsumer: ConsumerSource {
     guard isTaken else { return .again }
     // If a step fails now, for example for lack of descriptors, it is still the next.
     left.append(file)
-    guard !terms.keepsOrder, !file.isToShare else {
+    guard !file.isToShare else {
       sortLeft()
       return .again
     }

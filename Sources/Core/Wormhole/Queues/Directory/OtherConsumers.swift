@@ -172,20 +172,6 @@ struct OtherConsumers {
       .overdue(among: [declaration], now: .now) { _ throws(Errno) in status } != nil
   }
 
-  /// Returns the batches that other consumers have taken; some may have ended.
-  ///
-  /// - Complexity: a listing for each of their directories.
-  func taken(at place: QueueDirectory, own: String) throws -> [EntryFile] {
-    let ownPath = QueueDirectory.takenPath(own)
-    var taken: Set<EntryFile> = []
-    _ = try place.search(pending: false, isAlone: true) { part -> Void? in
-      guard part != ownPath, !part.hasPrefix(ownPath + ".") else { return nil }
-      taken.formUnion(try place.batches(part) ?? [])
-      return nil
-    }
-    return Array(taken)
-  }
-
   /// - Returns: nil if it is no longer present.
   static func owner(of directory: String, in queue: Queue) throws -> PresenceMember? {
     isWorker(directory)

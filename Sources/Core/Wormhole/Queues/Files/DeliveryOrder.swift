@@ -16,12 +16,7 @@ package struct WaitingEntries: Sendable {
   private var ready: [EntryFile] = []
   /// The entries that are not due yet, with the next at the end.
   private var delayed: [(name: EntryFile, due: ContinuousClock.Instant)] = []
-  /// When to list again, while all entries that may be taken have to wait for other workers.
-  private var nextScan: ContinuousClock.Instant?
-  /// The shortest time between such listings.
-  private static let scanInterval: Duration = .milliseconds(20)
-  private static let longestPause: Duration = .seconds(1)
-  /// Before this, arrivals and waits cause no listing: such listings take at most an eighth of the time,
+  /// Before this, arrivals cause no listing: such listings take at most an eighth of the time,
   /// however many entries wait.
   private var pause = ContinuousClock.now
   /// Up to this number, a listing takes about as long as one delivery, so there is no such pause.
@@ -35,29 +30,16 @@ package struct WaitingEntries: Sendable {
   }
 
   /// When an entry may become ready without an event; nil if never.
-  package var due: ContinuousClock.Instant? {
-    [delayed.last?.due, nextScan].compactMap(\.self).min()
-  }
+  package var due: ContinuousClock.Instant? { delayed.last?.due }
 
   /// Returns the next entry to take; nil if there is none.
   ///
-  /// - Parameters:
-  ///   - mayTake: asked for one entry after another, in their order.
-  ///   - listing: lists the waiting entries in the order of delivery.
-  package mutating func next(
-    _ mayTake: (EntryFile) -> Bool, listing: () throws -> [EntryFile]
-  ) throws -> EntryFile? {
+  /// - Parameter listing: lists the waiting entries in the order of delivery.
+  package mutating func next(listing: () throws -> [EntryFile]) throws -> EntryFile? {
     moveDue()
     let isOvertaken = !ready.isEmpty && arrivals.mayPrecede && pause <= .now
-    if !isOvertaken {
-      if let name = ready.last(where: mayTake) { return name }
-      if !ready.isEmpty, let nextScan, ContinuousClock.now < nextScan { return nil }
-    }
-    try list(listing)
-    let name = ready.last(where: mayTake)
-    let next = min(max(.now + Self.scanInterval, pause), .now + Self.longestPause)
-    nextScan = name == nil && !ready.isEmpty ? next : nil
-    return name
+    if ready.isEmpty || isOvertaken { try list(listing) }
+    return ready.last
   }
 
   /// Forgets an entry that was taken, or is gone.
@@ -86,7 +68,6 @@ package struct WaitingEntries: Sendable {
       ready.append(name)
     }
     delayed = delayed.ordered { $0.due > $1.due }
-    nextScan = nil
     pause = all.count > Self.few ? moment + (moment - begun) * 8 : moment
   }
 
@@ -140,53 +121,4 @@ package final class Arrivals: Sendable {
 
   /// Whether any may go before a known entry; a delayed one may be due before that is taken.
   package var mayPrecede: Bool { isAhead.load(ordering: .sequentiallyConsistent) }
-}
-
-/// The senders whose entries a worker may take while it keeps their order: none of a sender while
-/// another worker has one of its batches.
-///
-/// **Before taking** it skips senders of which another worker has a batch. **After taking** it
-/// looks again, because two may have taken at once: it keeps its batch undelivered while another
-/// has an earlier one of the sender. Batches only move from `pending/` into a worker's directory,
-/// and the earliest of a sender is never behind another: so of two that took at once, at least the
-/// one with the later batch sees the other.
-///
-/// That holds where the first batch stored is the first one taken: so a delayed entry has no order.
-package struct SenderTurns {
-  /// The batches that other workers have taken.
-  private let taken: [EntryFile]
-  /// The senders that are not next, with the batches that they wait for.
-  package private(set) var obstacles: Set<EntryFile> = []
-  private var blocked: Set<Lane> = []
-
-  private struct Lane: Hashable {
-    let sender: String
-
-    init?(_ name: EntryFile) {
-      guard name.due == nil else { return nil }
-      sender = name.sender
-    }
-  }
-
-  /// - Parameter taken: the batches of all other workers, of which some may have ended just now.
-  package init(taken: [EntryFile]) { self.taken = taken }
-
-  /// Returns whether a waiting batch may be taken; if not, none of its sender's later ones may be.
-  package mutating func mayTake(_ name: EntryFile) -> Bool { pass(name) { _ in true } }
-
-  /// Returns whether a batch that this worker has may be delivered.
-  package mutating func mayDeliver(_ name: EntryFile) -> Bool { pass(name) { $0 < name } }
-
-  private mutating func pass(_ name: EntryFile, hinders: (EntryFile) -> Bool) -> Bool {
-    // For workers that do not keep the order.
-    if taken.isEmpty, blocked.isEmpty { return true }
-    guard let lane = Lane(name) else { return true }
-    let found = taken.filter { Lane($0) == lane && hinders($0) }
-    guard found.isEmpty, !blocked.contains(lane) else {
-      blocked.insert(lane)
-      obstacles.formUnion(found.map(\.whole))
-      return false
-    }
-    return true
-  }
 }
