@@ -86,11 +86,19 @@ public final class Observations<Value: Sendable>: Sendable {
 
   private let state = Mutex(State())
   private let limit: Int
+  private let schedule: (@Sendable (@escaping @Sendable () -> Void) -> Void)?
 
-  /// - Parameter limit: The largest number of values that wait for the first observer. Beyond it
-  ///   the oldest are dropped, because an app that never observes a type must not grow with what it
-  ///   receives.
-  init(keeping limit: Int = 0) { self.limit = limit }
+  /// - Parameters:
+  ///   - limit: The largest number of values that wait for the first observer. Beyond it the oldest
+  ///     are dropped, because an app that never observes a type must not grow with what it receives.
+  ///   - schedule: Calls a closure when the first observers have registered; nil for a moment later.
+  init(
+    keeping limit: Int = 0,
+    handingOver schedule: (@Sendable (@escaping @Sendable () -> Void) -> Void)? = nil
+  ) {
+    self.limit = limit
+    self.schedule = schedule
+  }
 
   func add(on queue: DispatchQueue, _ handler: @escaping Handler) -> Observation {
     let observer = (Observation(), queue, handler)
@@ -100,7 +108,10 @@ public final class Observations<Value: Sendable>: Sendable {
       state.isHandingOver = true
       return true
     }
-    if isFirst {
+    guard isFirst else { return observer.0 }
+    if let schedule {
+      schedule { self.handOver() }
+    } else {
       DispatchQueue.main.async { self.handOver() }
       // The main thread of some programs serves no queue.
       DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(100)) { self.handOver() }
