@@ -79,7 +79,7 @@ final class OnceTests {
     try mounts.run("(cat /dev/zero >disk/filling) 2>/dev/null || true")
     let client = try Participant(directory.path)
     let answer = try client.ask("resumed \(form) \(note) \(other)")
-    // Whoever needs a copy gets none, and does not begin.
+    // Without room for a private copy the accessor does not run.
     if answer == "inside" {
       #expect(try client.ask("go on") == "ran")
     } else {

@@ -28,7 +28,7 @@ extension WCSession {
     }
   }
 
-  /// Whether a message would be delivered now, which the link is told.
+  /// Whether a message would be delivered now. The link learns the answer, too.
   func reachesCounterpart() -> Bool {
     guard activationState == .activated, let link, let counterpart = link.counterpart else {
       return false

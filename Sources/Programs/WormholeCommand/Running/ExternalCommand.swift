@@ -153,7 +153,7 @@ struct CollectedOutput {
 
   /// Reads the rest after the program's end, without waiting for its own children.
   mutating func readRest() throws(Errno) {
-    // A daemon that it has left behind may print for ever.
+    // A daemon that the command has left behind may print without an end.
     let end = ContinuousClock.now + .seconds(1)
     while let descriptor, try waitReadable([descriptor], until: .now)[0] {
       try read()

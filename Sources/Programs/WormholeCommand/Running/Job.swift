@@ -16,7 +16,7 @@ struct Job: JSONObject {
   /// Variables that it has besides those of the process that runs it.
   let variables: [String: String]
 
-  /// - Returns: nil for a value that is no command.
+  /// - Returns: nil if the value is not a command.
   init?(_ value: PropertyListValue) {
     let variables = value["environment"]?.dictionaryValue ?? [:]
     let words = value["command"]?.arrayValue?.map(\.stringValue) ?? []
