@@ -218,13 +218,29 @@ struct Oracle {
 
   // MARK: Queues, logs, roles, calls
 
-  /// The reports of one kind, with the process, the number that orders them, and their content.
-  private func reports(_ kind: String) -> [(process: Int, stamp: UInt64, text: String)] {
+  /// The process, the number that orders all reports, and the content.
+  private typealias Report = (process: Int, stamp: UInt64, text: String)
+
+  private func reports(_ kind: String) -> [Report] {
     outcome.notes.enumerated().flatMap { process, lines in
       lines.filter { $0[0] == kind }.map {
         (process, UInt64($0[1]) ?? 0, $0.count > 2 ? String($0[2]) : "")
       }
     }.sorted { $0.stamp < $1.stamp }
+  }
+
+  /// Whether an entry was received after it had been acknowledged. A process that was stopped between its
+  /// last look and its work may begin what another has done, but cannot acknowledge it.
+  private func isRepeated(_ done: Report, in received: [Report]) -> Bool {
+    let acknowledged = reports("acknowledged")
+    return received.contains { again in
+      again.text == done.text && again.stamp > done.stamp
+        && (!outcome.wasStopped[again.process]
+          || acknowledged.contains {
+            $0.process == again.process && $0.stamp > again.stamp
+              && $0.text == again.text
+          })
+    }
   }
 
   private var last: [[Substring]] { outcome.notes[Participant.last] }
@@ -239,12 +255,8 @@ struct Oracle {
     for entry in got.map(\.text) + rest where !known.contains(entry) {
       return "\(entry) was never sent"
     }
-    for entry in done {
-      if got.contains(where: { $0.text == entry.text && $0.stamp > entry.stamp })
-        || rest.contains(entry.text)
-      {
-        return "\(entry.text) was acknowledged, and delivered again"
-      }
+    if let entry = done.first(where: { isRepeated($0, in: got) || rest.contains($0.text) }) {
+      return "\(entry.text) was acknowledged, and delivered again"
     }
     for send in sends where send.to != nil && send.failure == nil {
       let text = String(send.number)
@@ -291,11 +303,8 @@ struct Oracle {
       }
     }
     guard plan.roles.joined().contains("subscribe") else { return nil }
-    // What a process received when it was stopped just before, it may learn too late to be the only one.
-    let got = reports("got").filter { !outcome.wasStopped[$0.process] }
-    let done = reports("acknowledged")
-    for entry in done where got.contains(where: { $0.text == entry.text && $0.stamp > entry.stamp })
-    {
+    let (got, done) = (reports("got"), reports("acknowledged"))
+    if let entry = done.first(where: { isRepeated($0, in: got) }) {
       return "message \(entry.text) was acknowledged, and delivered again"
     }
     return log.starts(with: done.map(\.text)) ? nil : "acknowledged \(done.map(\.text)) of \(log)"
