@@ -2,7 +2,8 @@ import WormholeDefaultsClients
 
 /// The settings of the client of UserDefaults: `show`, `goal N`, `name NAME`, `imperial`, `reset`. Answers
 /// with their summary. `accounts` answers with that of `Accounts`; `observe`, `volume N`, `title TITLE`,
-/// `stop` and `heard`, with what an observer has heard; `changedBack` with what it has heard last.
+/// `stop` and `heard`, with what an observer has heard; `changedBack` with what it has heard last;
+/// `object WHAT` with what helpers for any object have done.
 final class Settings {
   // The client is of Swift 5 and not Sendable; this program's commands come one after the other.
   nonisolated(unsafe) static let shared = Settings()
@@ -19,6 +20,7 @@ final class Settings {
     case "title":
       observer.set(argument)
       return observer.heard
+    case "object": return AnyObjectHelpers.used(on: argument ?? "") ?? "nil"
     case "changedBack": return "\(VolumeObserver.heardLast())"
     case "stop":
       observer.stop()
