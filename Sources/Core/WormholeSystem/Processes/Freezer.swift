@@ -48,7 +48,7 @@ enum Freezer {
   /// - Complexity: reads one file of the process, and in most cases one of its group.
   static func hasFrozen(_ processID: Int32) -> Bool {
     // The process has ended, or belongs to another user whose processes /proc hides.
-    guard let text = try? procFile("/proc/\(processID)/cgroup") else { return false }
+    guard let text = try? procRecord("/proc/\(processID)/cgroup") else { return false }
     return String(decoding: text, as: UTF8.self).split(separator: "\n").contains { line in
       // "0::/a/b" in the second version, "6:freezer:/a/b" in the first.
       let fields = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
@@ -64,7 +64,7 @@ enum Freezer {
 
   private static func shows(_ line: String, _ path: String?) -> Bool {
     // The process has just left the group, or the group cannot be seen from here.
-    guard let path, let text = try? procFile(path) else { return false }
+    guard let path, let text = try? procRecord(path) else { return false }
     return String(decoding: text, as: UTF8.self).split(separator: "\n").contains { $0 == line }
   }
 }

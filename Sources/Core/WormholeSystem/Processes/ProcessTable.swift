@@ -41,7 +41,7 @@ package struct ProcessStatus: Hashable, Sendable {
   /// - Returns: nil if there is no such process, or if /proc cannot be read and nothing is known.
   package static func of(_ processID: Int32) -> ProcessStatus? {
     do throws(Errno) {
-      let text = try procFile("/proc/\(processID)/stat")
+      let text = try procRecord("/proc/\(processID)/stat")
       guard case (var status, let state)? = parse(text, processID: processID) else { return nil }
       if state == UInt8(ascii: "D") { status.isStoppedBySignal = try isStopPending(processID) }
       return status
@@ -82,7 +82,7 @@ package struct ProcessStatus: Hashable, Sendable {
       // A thread that has ended meanwhile does not mean that the process has.
       let text = try tolerating(
         [.noSuchFile, .noSuchProcess],
-        procFile("/proc/\(processID)/task/\(thread.name.text)/stat"))
+        procRecord("/proc/\(processID)/task/\(thread.name.text)/stat"))
       if let text, parse(text, processID: processID)?.status.isStoppedBySignal == true {
         return true
       }
@@ -120,14 +120,24 @@ package struct ProcessStatus: Hashable, Sendable {
 }
 
 /// Reads a file of /proc, whose status shows no size. It never waits, whatever a container has in its place.
-func procFile(_ path: String, maximumBytes: Int = 8_192) throws(Errno) -> [UInt8] {
+func procFile(_ path: String, maximumBytes: Int) throws(Errno) -> [UInt8] {
   try FileDescriptor.open(path, [.readOnly, .nonBlocking])
     .readToEnd(expectedBytes: 0, maximumBytes: maximumBytes)
 }
 
+/// Reads a file of /proc that the kernel writes as one record, and so returns in one call.
+///
+/// - Throws: `.fileTooLarge` if it has more than a page.
+func procRecord(_ path: String) throws(Errno) -> [UInt8] {
+  let file = try FileDescriptor.open(path, [.readOnly, .nonBlocking])
+  var record: [UInt8] = []
+  guard try file.read(atMost: 4_096, appendingTo: &record) < 4_096 else { throw .fileTooLarge }
+  return record
+}
+
 /// Returns the number in a line of a file of /proc, "NAME: number"; nil if there is no such line.
 package func procField(_ name: String, of path: String, radix: Int) throws(Errno) -> UInt64? {
-  String(decoding: try procFile(path), as: UTF8.self)
+  String(decoding: try procRecord(path), as: UTF8.self)
     .split(separator: "\n").first { $0.hasPrefix(name) }?
     .split(whereSeparator: \.isWhitespace).last.flatMap { UInt64($0, radix: radix) }
 }
@@ -186,7 +196,7 @@ package struct ProcessIdentity: Hashable, Sendable {
   /// /proc does not show it.
   package static let boot: String = {
     // Some sandboxes have no such file, see above.
-    let text = try? procFile(bootFile)
+    let text = try? procRecord(bootFile)
     return String(decoding: (text ?? []).prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
   }()
 
@@ -200,7 +210,7 @@ package struct ProcessIdentity: Hashable, Sendable {
     _ processID: Int32
   ) -> (identity: ProcessIdentity, program: String, isInTable: Bool) {
     // Without /proc no other process can look this one up either; the term still bounds every wait.
-    let text = (try? procFile("/proc/self/stat")) ?? []
+    let text = (try? procRecord("/proc/self/stat")) ?? []
     let isInTable = text.starts(with: "\(processID) ".utf8)
     let status = ProcessStatus.parse(text, processID: processID)?.status
     let identity = ProcessIdentity(
@@ -230,7 +240,7 @@ package struct ProcessIdentity: Hashable, Sendable {
       // It may have ended, or be hidden (`hidepid`): nothing is known of it then.
       let own = try? procField("NSpid:", of: place + "/status", radix: 10),
       // It may belong to another user.
-      let boot = try? procFile(place + "/root" + Self.bootFile)
+      let boot = try? procRecord(place + "/root" + Self.bootFile)
     else { return false }
     let there = Self.namespace(of: "\(number)", boot: boot.filter { $0 != UInt8(ascii: "\n") })
     return there != 0 && (own != UInt64(processID) || there != namespace)

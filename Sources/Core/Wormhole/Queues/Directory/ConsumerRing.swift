@@ -27,6 +27,8 @@ final class ConsumerRing: Cancelling {
     /// When the registrations that are watched can be relied on: an event comes before its lock is free.
     var quietFrom = ContinuousClock.now
     var namesDue = ContinuousClock.now
+    /// Whether the last look found all that it saw running and watched.
+    var isCalm = false
   }
 
   /// How often a consumer looks whether the next one is stopped, which causes no event.
@@ -65,7 +67,7 @@ final class ConsumerRing: Cancelling {
     self.names = names
     state = Mutex(State(others: others))
     latch.call { [weak self] in
-      guard let self else { return }
+      guard let self, !findsCalm() else { return }
       queue.async { [weak self] in self?.look() }
     }
     looks.use { [latch] in latch.raise() }
@@ -112,6 +114,20 @@ final class ConsumerRing: Cancelling {
     }
   }
 
+  /// The look of most seconds, on the thread of the timers, because it waits for no file system: whether
+  /// nothing has happened and nobody is stopped.
+  private func findsCalm() -> Bool {
+    guard !news.names.load(ordering: .sequentiallyConsistent),
+      !news.members.load(ordering: .sequentiallyConsistent), !end.isCancelled
+    else { return false }
+    let isCalm = state.withLockIfAvailable {
+      $0.isCalm && .now < $0.namesDue && $0.others.areRunning
+    }
+    guard isCalm == true else { return false }
+    latch.raise(at: .now + Self.lookInterval)
+    return true
+  }
+
   private func look() {
     guard !end.isCancelled else { return }
     do {
@@ -127,6 +143,7 @@ final class ConsumerRing: Cancelling {
 
   /// - Returns: When to look again; nil if it is alone.
   private func look(_ state: inout State) throws -> ContinuousClock.Instant? {
+    state.isCalm = false
     if news.members.exchange(false, ordering: .sequentiallyConsistent) {
       state.others.watched = [:]
       state.quietFrom = .now + Self.unrest
@@ -155,6 +172,7 @@ final class ConsumerRing: Cancelling {
       let watched = look.living.filter { state.watches[$0.id]?.hasEvents == true }
       state.others.watched = Dictionary(
         watched.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+      state.isCalm = watched.count == look.living.count
     }
     if look.hasHidden { state.readsNames = true }
     // A process that is stopped does not look, whoever its neighbor is.

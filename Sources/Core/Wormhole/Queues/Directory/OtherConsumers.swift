@@ -87,6 +87,9 @@ struct OtherConsumers {
     var onlookers: [String] { alone + workers.suffix(1) }
   }
 
+  /// Whether those that are watched run, all of them. Reads files of /proc only.
+  var areRunning: Bool { watched.values.allSatisfy { $0.isStopped == false } }
+
   /// Looks at all of some directories.
   ///
   /// - Complexity: a look at the registration of each.
