@@ -125,10 +125,11 @@ final class Suite: Sendable {
       ownWrites.forget(number)
       return (.keep, result)
     }
-    let bytes = try encoded(new)
+    // Without a key there is no suite.
+    let edit: Edit = new.isEmpty ? .remove : .replace(try encoded(new))
     // Noted before the change becomes visible, so that no observer takes it for another writer's.
     ownWrites.note(number, from: old, to: new)
-    return (.replace(bytes), result)
+    return (edit, result)
   }
 
   private func encoded(_ contents: Contents) throws -> [UInt8] {

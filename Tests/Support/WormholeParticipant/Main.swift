@@ -138,6 +138,7 @@ struct Participant {
     case "echo": return try echo(value, container.value(key + "-echo"), Int(number))
     case "state": try container.notification(key).setState(UInt64(number))
     case "post": try container.notification(key).post()
+    case "forget": return "\(try container.notification(key).remove())"
     case _ where verb.hasPrefix("sweep-"):
       let primitive = NameKind.Primitive(rawValue: String(verb.dropFirst(6))) ?? .value
       return try "\(container.removeEmptyName(key, primitive))"

@@ -65,11 +65,7 @@ package struct Bell: BellStore {
 
   private func remember(_ name: String) { last.remember(directory.relativePath + "/" + name) }
 
-  /// Removes the bell, as if it had never been rung.
-  ///
-  /// - Parameter sound: The sound at the time of the decision. A name is never used again, so a
-  ///   post since then stays.
-  /// - Returns: False if a process has rung since.
+  // A name is never used again, so a post since the sound stays.
   package func remove(_ sound: BellSound) throws -> Bool {
     guard let place = try directory.open() else { return true }
     for name in sound.marks {
@@ -135,6 +131,12 @@ package protocol BellStore: Sendable {
   /// Posts.
   func ring() throws
   func sound() throws -> BellSound
+
+  /// Forgets that it was posted.
+  ///
+  /// - Parameter sound: The sound at the time of the decision.
+  /// - Returns: False, and nothing has changed, if a process has posted since.
+  func remove(_ sound: BellSound) throws -> Bool
 
   /// Listens from now on.
   ///

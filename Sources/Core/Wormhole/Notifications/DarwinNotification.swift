@@ -103,6 +103,29 @@ public struct DarwinNotification: Sendable {
   public func setState(_ state: UInt64, until deadline: ContinuousClock.Instant? = nil) throws {
     try stateValue.replace(with: PropertyListValue(state), until: deadline)
   }
+
+  /// Whether it was posted or has a state, and was not removed since.
+  package func isUsed() throws -> Bool {
+    let isPosted = try reporting("look at the notification \"\(name)\"", path: bell.path) {
+      try !bell.sound().marks.isEmpty
+    }
+    return try isPosted || stateValue.version() != nil
+  }
+
+  /// Removes the state and the record of the last post, as if the name had never been used. A post that
+  /// comes meanwhile stays. Observers remain, and are not called.
+  ///
+  /// - Parameter deadline: How long to wait for a process that sets the state; by default 10 seconds from now.
+  /// - Returns: Whether there was a state or a post.
+  /// - Throws: `AppGroupError`, as `Value.remove`.
+  @discardableResult
+  public func remove(until deadline: ContinuousClock.Instant? = nil) throws -> Bool {
+    let isRemoved = try stateValue.remove(until: deadline)
+    return try reporting("remove the notification \"\(name)\"", path: bell.path) {
+      let sound = try bell.sound()
+      return try !sound.marks.isEmpty && bell.remove(sound) || isRemoved
+    }
+  }
 }
 
 extension SharedContainer {

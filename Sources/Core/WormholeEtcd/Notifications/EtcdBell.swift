@@ -23,6 +23,15 @@ struct EtcdBell: BellStore {
 
   func sound() throws -> BellSound { Self.sound(try etcd.glance(at: .key(key)).items.first) }
 
+  func remove(_ sound: BellSound) throws -> Bool {
+    guard let mark = sound.marks.first, let revision = Int64(mark.text) else { return true }
+    return try etcd.changing { () throws(EtcdError) in
+      try etcd.repeating(
+        EtcdTransaction(if: [.modified(key, at: revision)], then: [.delete(.key(key))])
+      ).succeeded
+    }
+  }
+
   fileprivate static func sound(_ item: KeyValue?) -> BellSound {
     BellSound(Set(item.map { [FileName("\($0.modified)")] } ?? []))
   }

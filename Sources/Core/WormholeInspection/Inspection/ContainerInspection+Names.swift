@@ -19,6 +19,10 @@ extension ContainerInspection {
     case .queue: lookAtQueue(owner)
     case .log: lookAtLog(owner)
     case .value, .notification:
+      // What cannot be looked at is there.
+      if kind == .notification, (try? container.notification(identifier).isUsed()) == false {
+        return
+      }
       lookAtContent(Value(container: container, identifier: identifier, kind: kind), kind)
       lookAtParts(of: owner)
     }

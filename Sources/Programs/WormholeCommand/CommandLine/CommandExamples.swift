@@ -40,6 +40,7 @@ enum CommandExamples {
     level=$(wormhole notify get volume)
     wormhole notify set volume 7
     wormhole notify get volume && wormhole notify set volume 0
+    wormhole notify remove volume
 
     wormhole queue put jobs '{"film":"Metropolis"}'
     wormhole queue put jobs report --at 07:00
@@ -86,18 +87,12 @@ enum CommandExamples {
 
     wormhole defaults read
     wormhole defaults read volume
-    wormhole defaults read-type volume
-    wormhole defaults write name -string 7 && wormhole defaults read-type name
+    wormhole defaults write name -string 7 && wormhole defaults read name
     wormhole defaults write volume 7
     wormhole defaults write films -array Metropolis M
     wormhole defaults remove volume
     wormhole defaults remove gain --suite hall
-    wormhole defaults rename volume loudness
-    wormhole defaults rename volume loudness --replace
-    wormhole defaults find vol
-    wormhole defaults find 7
-    wormhole defaults domains
-    wormhole defaults write gain 1 --suite hall && wormhole defaults domains
+    wormhole defaults remove --all --suite hall
     wormhole defaults watch
     wormhole defaults watch volume
     wormhole defaults watch volume -- ./print

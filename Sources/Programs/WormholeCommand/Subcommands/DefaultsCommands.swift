@@ -9,8 +9,8 @@ extension CommandDescription {
     name: "defaults",
     abstract: "Read and write defaults: keys with values that processes share.",
     subcommands: [
-      .defaultsRead, .defaultsReadType, .defaultsWrite, .defaultsRemove, .defaultsRename,
-      .defaultsFind, .defaultsDomains, .defaultsWatch, .defaultsImport, .defaultsExport,
+      .defaultsRead, .defaultsWrite, .defaultsRemove, .defaultsWatch, .defaultsImport,
+      .defaultsExport,
     ])
 
   static let defaultsRead = CommandDescription(
@@ -78,12 +78,27 @@ extension CommandDescription {
 
   static let defaultsRemove = CommandDescription(
     name: "remove",
-    abstract: "Remove a key with its value; exit status 1 if there is none.",
-    arguments: [.defaultsKey, .suite, .durable("the removal")]
+    abstract: "Remove a key with its value, or a suite; exit status 1 if there is none.",
+    arguments: [
+      .optional("key", .live(.key), help: "The name of the value; any text."),
+      .flag("all", help: "Remove all keys, in one step, and so the suite."), .suite,
+      .durable("the removal"),
+    ]
   ) { arguments, _ in
-    let (key, durability) = (arguments.requiredText("key"), arguments.durability)
-    let isRemoved = try arguments.existingDefaults()?.remove(forKey: key, durability: durability)
-    guard isRemoved == true else { throw noSuchKey(key, "remove") }
+    let (key, durability) = (arguments.text("key"), arguments.durability)
+    let isRemoved = try arguments.existingDefaults()?.update(durability: durability) { values in
+      let count = values.count
+      if let key { values[key] = nil } else { values = [:] }
+      return values.count < count
+    }
+    guard isRemoved == true else {
+      throw key.map { noSuchKey($0, "remove") }
+        ?? CommandError.no("remove the defaults", because: "there are none")
+    }
+  }
+  .refusing { arguments in
+    arguments.has("all") == (arguments.text("key") != nil)
+      ? "give either a key or --all: the one removes its value, the other all of them" : nil
   }
 
   static let defaultsImport = CommandDescription(
@@ -185,85 +200,6 @@ extension CommandDescription {
       }
     }
   }
-
-  static let defaultsReadType = CommandDescription(
-    name: "read-type",
-    abstract: "Print the type of a key's value; exit status 1 if there is none.",
-    discussion: """
-      The line is that of defaults(1): "Type is ", and string, data, integer, float, boolean, date, \
-      array or dictionary.
-      """,
-    arguments: [.defaultsKey, .suite]
-  ) { arguments, environment in
-    let key = arguments.requiredText("key")
-    guard let value = try arguments.existingDefaults()?.storedValues()?[key] else {
-      throw noSuchKey(key, "read")
-    }
-    try environment.print(line: "Type is \(value.typeName)")
-  }
-
-  static let defaultsRename = CommandDescription(
-    name: "rename",
-    abstract: "Give a value another key, in one step.",
-    discussion: """
-      The exit status is 1, and nothing has changed, if there is no such key, or if the new key has a \
-      value already; with --replace, that value is replaced.
-      """,
-    arguments: [
-      .defaultsKey, .operand("new-key", help: "The new name of the value; any text."),
-      .suite,
-      .flag("replace", help: "Replace the value that the new key has."),
-      .durable("the change"),
-    ]
-  ) { arguments, _ in
-    let (key, new) = (arguments.requiredText("key"), arguments.requiredText("new-key"))
-    guard let defaults = try arguments.existingDefaults() else { throw noSuchKey(key, "rename") }
-    let replaces = arguments.has("replace")
-    try defaults.update(durability: arguments.durability) { values in
-      guard let value = values.removeValue(forKey: key) else { throw noSuchKey(key, "rename") }
-      guard replaces || values[new] == nil else {
-        throw CommandError.no(
-          "rename \(key.quoted)",
-          because: "\(new.quoted) has a value already; remove it first, or give --replace")
-      }
-      values[new] = value
-    }
-  }
-
-  static let defaultsFind = CommandDescription(
-    name: "find",
-    abstract: "Search all suites for a text; exit status 1 if it is nowhere.",
-    discussion: """
-      A value is printed if its key, a string, or a key in it contains the text, or if a number or truth \
-      value in it reads as the text. Capital and small letters are the same. A line is {"key": ..., \
-      "suite": ..., "value": ...}; without "suite" it is of the container's own defaults.
-      """,
-    arguments: [.operand("text", .identifier, help: "The text to look for."), .jsonAlways]
-  ) { arguments, environment in
-    let text = arguments.requiredText("text").lowercased()
-    try arguments.forEachSuite(environment) { suite, values in
-      let found = values.filter { $0.key.lowercased().contains(text) || $0.value.contains(text) }
-      for (key, value) in found.sorted(by: { $0.key < $1.key }) {
-        try environment.print(json: .object(["key": key, "suite": suite, "value": value]))
-      }
-      return !found.isEmpty
-    }
-  }
-
-  static let defaultsDomains = CommandDescription(
-    name: "domains",
-    abstract: "List the suites that have values; exit status 1 if there is none.",
-    discussion: """
-      A line is {"keys": ..., "suite": ...}, with the number of keys; without "suite" it is of the \
-      container's own defaults.
-      """,
-    arguments: [.jsonAlways]
-  ) { arguments, environment in
-    try arguments.forEachSuite(environment) { suite, values in
-      try environment.print(json: .object(["keys": values.count, "suite": suite]))
-      return true
-    }
-  }
 }
 
 extension CommandEnvironment {
@@ -297,30 +233,6 @@ extension ParsedArguments {
   /// The defaults without making anything; nil if there is no container.
   func existingDefaults() throws -> GroupDefaults? {
     try container.openExisting().map { GroupDefaults(suite: text("suite"), in: $0) }
-  }
-
-  /// Calls the body with each suite that is not empty; throws `no` if it returns false for all. A suite
-  /// that cannot be read is reported, the others follow, and in the end its status is thrown.
-  fileprivate func forEachSuite(
-    _ environment: CommandEnvironment,
-    in body: (String?, [String: PropertyListValue]) throws -> Bool
-  ) throws {
-    guard let container = try container.openExisting() else { throw ExitStatus.no }
-    var status = ExitStatus.no
-    var failure: ExitStatus?
-    var faults = NameFaults()
-    for name in try GroupDefaults.suiteNames(in: container, &faults) {
-      do {
-        let values = try faults.attempt("read the defaults", path: container.location) {
-          try GroupDefaults(suite: name, in: container).storedValues()
-        }
-        if let values = values ?? nil, !values.isEmpty, try body(name, values) { status = .done }
-      } catch let error as GroupDefaultsError {
-        environment.report(error)
-        failure = ExitStatus(of: error)
-      }
-    }
-    try environment.end(faults, otherwise: failure ?? status)
   }
 }
 
@@ -360,19 +272,4 @@ private struct Change: Sendable {
 
 func noSuchKey(_ key: String, _ verb: String) -> CommandError {
   CommandError.no("\(verb) \(key.quoted)", because: "there is no such key")
-}
-
-extension PropertyListValue {
-  /// Returns whether a text, in small letters, is in a key or string, or is a number or truth value.
-  fileprivate func contains(_ text: String) -> Bool {
-    switch self {
-    case .string(let string): string.lowercased().contains(text)
-    case .array(let items): items.contains { $0.contains(text) }
-    case .dictionary(let members):
-      members.contains { $0.key.lowercased().contains(text) || $0.value.contains(text) }
-    case .data: false
-    case .integer, .unsigned, .real, .boolean: description == text
-    case .date(let date): ISO8601.text(date)?.lowercased().contains(text) ?? false
-    }
-  }
 }

@@ -24,6 +24,7 @@ private final class SlowBell: BellStore, BellWatching {
   let detection = ChangeDetection.events
 
   func cancel() {}
+  func remove(_ sound: BellSound) -> Bool { false }
   func hold() { state.withLock { $0.holds = true } }
 
   func ring() {

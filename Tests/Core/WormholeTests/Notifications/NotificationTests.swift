@@ -46,6 +46,28 @@ struct NotificationTests {
     #expect(try late.check(), "each registration has a first check")
   }
 
+  @Test("is as if it had never been used after its removal, which calls nobody")
+  func removal() throws {
+    let notification = container.notification("n")
+    #expect(try !notification.remove())
+    let heard = Heard<Int>()
+    let observer = try notification.observe(on: queue) { _ in heard.add(1) }
+    let registration = try notification.register()
+    try notification.setState(7)
+    try notification.post()
+    try eventually("the post is delivered") { heard.all == [1] }
+    #expect(try registration.check())
+    let other = try Participant(directory.path)
+    #expect(try other.ask("forget n") == "true")
+    #expect(try notification.state() == 0)
+    #expect(try !notification.isUsed() && !notification.remove())
+    #expect(try !registration.check() && container.notification("n").register().check())
+    try notification.post()
+    try eventually("the next post is delivered") { heard.all == [1, 1] }
+    #expect(try registration.check())
+    withExtendedLifetime(observer) {}
+  }
+
   @Test("is held back while it is suspended, which nests, and comes once at the last resume")
   func suspension() throws {
     let heard = Heard<Int>()

@@ -23,12 +23,11 @@ import WormholeWorkshop
           "status", "update", "watch",
         ]
       ),
-      (["notify", ""], ["get", "post", "set", "wait"]),
+      (["notify", ""], ["get", "post", "remove", "set", "wait"]),
       (
         ["defaults", ""],
         [
-          "domains", "export", "find", "import", "read", "read-type", "remove", "rename", "watch",
-          "write",
+          "export", "import", "read", "remove", "watch", "write",
         ]
       ),
       (["defaults", "write", "k", "-dict"], ["-dict", "-dict-add"]),

@@ -36,9 +36,9 @@ struct ForeignEntryTests {
     Place("logs", walks: ["ls"]),
     Place("consumers"),
     Place(
-      "own/values", "defaults%2F", walks: ["ls", "peers"], looks: ["defaults", "copy", "backup"]),
+      "own/values", "defaults%2F", walks: ["ls", "peers"], looks: ["copy", "backup"]),
     // How peers are launched is not copied.
-    Place("own/values", "peer%2Flaunch%2F", walks: ["defaults"], looks: ["ls", "peers"]),
+    Place("own/values", "peer%2Flaunch%2F", walks: [], looks: ["ls", "peers"]),
     Place("own/presence", "peer%2F", looks: ["ls", "peers", "copy", "backup"]),
     Place("own/queues", "peer%2F", "%2Fmessages", walks: ["ls", "peers"]),
     Place("own/consumers", "peer%2F", "%2Fmessages"),
@@ -69,8 +69,6 @@ struct ForeignEntryTests {
       try ls wormhole ls
       try presence wormhole presence list
       try peers wormhole peer list --json
-      try defaults wormhole defaults find 1
-      try domains wormhole defaults domains
       try queues wormhole queue list jobs
       try log wormhole log read news
       try read wormhole read 'b*'
@@ -132,14 +130,14 @@ struct ForeignEntryTests {
         Set(try text(name).split(separator: "\n"))
       }
       for command in [
-        "ls", "presence", "peers", "defaults", "domains", "queues", "log", "read", "listen",
+        "ls", "presence", "peers", "queues", "log", "read", "listen",
       ] {
         let (before, after) = try (lines("before/\(command).out"), lines("\(run)/\(command).out"))
         #expect(
           before.subtracting(after).isEmpty, "\(place) \(command): \(before.subtracting(after))")
       }
       for command in [
-        "ls", "presence", "peers", "defaults", "copy", "backup", "doctor", "status", "restore",
+        "ls", "presence", "peers", "copy", "backup", "doctor", "status", "restore",
       ] {
         let status = try text("\(run)/\(command).status")
         let said = try text("\(run)/\(command).err")

@@ -9,7 +9,8 @@ import WormholeTestSupport
       wormhole ls; echo $?
       for name in film-2 film-1 'a b' cleared; do wormhole send "$name" 1; done
       wormhole remove cleared
-      wormhole notify set film-3 7
+      wormhole notify set film-3 7; wormhole notify set cleared 1; wormhole notify post cleared
+      wormhole notify remove cleared; wormhole notify remove cleared 2>"$T/said"; echo $?
       wormhole queue put film-4 1 >"$T/null"
       wormhole presence enter film-5 -- wormhole ls
       wormhole ls 'film-[12]' --only message
@@ -19,6 +20,7 @@ import WormholeTestSupport
       """)
     #expect(
       outcome.output == """
+        1
         1
         message       a b
         message       film-1

@@ -12,7 +12,7 @@ struct TypedDefaultsCommandTests {
     let outcome = try Session().shell(
       """
       cd "$T"
-      w() { wormhole defaults write k "$@" && wormhole defaults read k && wormhole defaults read-type k; }
+      w() { wormhole defaults write k "$@" && wormhole defaults read k; }
       w -string 5
       w -data 00fF
       w -int -5
@@ -26,25 +26,15 @@ struct TypedDefaultsCommandTests {
       """)
     let expected = """
       "5"
-      Type is string
       {"$data":"AP8="}
-      Type is data
       -5
-      Type is integer
       5.0
-      Type is float
       true
-      Type is boolean
       {"$date":"2001-01-01T00:00:00Z"}
-      Type is date
       ["one","2",3,false]
-      Type is array
       {"-int":2,"left":1,"right":[1]}
-      Type is dictionary
       []
-      Type is array
       "-x"
-      Type is string
 
       """
     #expect(outcome.output == expected, "\(outcome.errors)")
@@ -92,74 +82,34 @@ struct TypedDefaultsCommandTests {
         """)
   }
 
-  @Test("A key is renamed in one step, and never over another one unless that is said")
-  func renaming() throws {
-    let outcome = try Session().shell(
-      """
-      wormhole defaults write a 1; wormhole defaults write b 2
-      wormhole defaults rename a b; echo $?
-      wormhole defaults rename absent c; echo $?
-      wormhole defaults read
-      wormhole defaults rename a c; wormhole defaults read
-      wormhole defaults rename c b --replace; wormhole defaults read
-      wormhole defaults rename b b; wormhole defaults read
-      """)
-    #expect(
-      outcome.output == """
-        1
-        1
-        {"a":1,"b":2}
-        {"b":2,"c":1}
-        {"b":1}
-        {"b":1}
-
-        """, "\(outcome.errors)")
-  }
-
-  @Test("All suites are listed and searched; one that is damaged hides no other")
+  @Test("A suite is removed in one step, and leaves nothing", .bothEngines)
   func suites() throws {
     let outcome = try Session().shell(
       """
-      wormhole defaults domains; wormhole defaults find x; echo $?
-      wormhole defaults write Film '{"title":["Metropolis"]}'
-      wormhole defaults write seats 7 --suite hall
-      wormhole defaults write film -bool yes --suite hall
-      wormhole defaults write row 70 --suite hall
-      wormhole defaults write gone 1 --suite empty; wormhole defaults remove gone --suite empty
-      wormhole defaults domains
-      wormhole defaults find film
-      wormhole defaults find METRO
-      wormhole defaults find 7
-      wormhole defaults find true
-      wormhole defaults write a 1 --suite bad
-      printf garbage >"$C/own/values/defaults%2Fbad/value.plist"
-      wormhole defaults domains 2>"$T/said"; echo $?; grep -c 'cannot read the defaults' "$T/said"
+      wormhole defaults write seats 7 --suite hall; wormhole defaults write row 70 --suite hall
+      wormhole defaults write row 1
+      start defaults watch --suite hall --count 2 >"$T/heard"
+      wormhole defaults remove --suite hall 2>"$T/said"; echo $?
+      wormhole defaults remove row --all --suite hall 2>"$T/said"; echo $?
+      wormhole defaults remove --all --suite hall; echo $?; wait $pid; sort "$T/heard"
+      wormhole defaults read --suite hall; echo $?
+      wormhole defaults remove --all --suite hall; echo $?
+      wormhole defaults read
+      wormhole defaults remove row; wormhole status | grep -c DEFAULTS
       """)
     #expect(
       outcome.output == """
+        64
+        64
+        0
+        {"key":"row","old":70}
+        {"key":"seats","old":7}
         1
-        {"keys":1}
-        {"keys":3,"suite":"hall"}
-        {"key":"Film","value":{"title":["Metropolis"]}}
-        {"key":"film","suite":"hall","value":true}
-        {"key":"Film","value":{"title":["Metropolis"]}}
-        {"key":"seats","suite":"hall","value":7}
-        {"key":"film","suite":"hall","value":true}
-        {"keys":1}
-        {"keys":3,"suite":"hall"}
-        65
         1
+        {"row":1}
+        0
 
         """, "\(outcome.errors)")
-  }
-
-  // The advice was 'wormhole doctor', which knows only the container.
-  @Test("A file outside of the container keeps its own remedy")
-  func foreignFile() throws {
-    let outcome = try Session().shell("wormhole defaults import . --merge; echo $?")
-    #expect(outcome.output == "65\n")
-    #expect(
-      outcome.errors.hasSuffix("it is not a regular file; name a file\n"), "\(outcome.errors)")
   }
 
   @Test("Values leave and come as JSON, which holds everything that they can be")

@@ -9,8 +9,8 @@ extension CommandDescription {
     abstract: "Print the names in the container, one line each.",
     discussion: """
       A line has the kind and the name; with one kind in --only, the name alone. Kinds: 'message', \
-      'notification', 'queue', 'log', 'presence' and 'peer'. A message that was removed, and a presence \
-      under which nobody is, are left out, unless --all is given. A pattern is one of a shell: '*' stands \
+      'notification', 'queue', 'log', 'presence' and 'peer'. A message or notification that was removed, and a \
+      presence under which nobody is, are left out, unless --all is given. A pattern is one of a shell: '*' stands \
       for any text, '?' for one character, '[a-z]' for one of some. The exit status is 1 if there is no \
       such name, and 65 if one cannot be looked at: the others are printed, and it is reported at the end.
       """,
@@ -78,6 +78,7 @@ extension LiveNames {
   fileprivate func hasContent(_ name: String, in container: SharedContainer) throws -> Bool {
     switch self {
     case .message: try container.value(name).version() != nil
+    case .notification: try container.notification(name).isUsed()
     case .presence: try !container.presence(name).members().isEmpty
     default: true
     }

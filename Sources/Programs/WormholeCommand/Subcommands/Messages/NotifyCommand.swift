@@ -7,7 +7,7 @@ extension CommandDescription {
   static let notify = CommandDescription(
     name: "notify",
     abstract: "Post notifications, which carry no message, and wait for them.",
-    subcommands: [.notifyPost, .notifyWait, .notifyGet, .notifySet])
+    subcommands: [.notifyPost, .notifyWait, .notifyGet, .notifySet, .notifyRemove])
 
   static let notifyPost = CommandDescription(
     name: "post",
@@ -80,5 +80,21 @@ extension CommandDescription {
       preconditionFailure("the parser accepts only numbers here")
     }
     try arguments.container.open().notification(arguments.requiredText("name")).setState(state)
+  }
+
+  static let notifyRemove = CommandDescription(
+    name: "remove",
+    abstract: "Remove notifications, with their states; exit status 1 if one was never used.",
+    discussion: "Those that wait for one go on, and print nothing.",
+    arguments: [.notificationNames]
+  ) { arguments, environment in
+    let container = try arguments.container.openExisting()
+    var status = ExitStatus.done
+    for name in arguments.texts("name") where try container?.notification(name).remove() != true {
+      environment.report(
+        CommandError.no("remove \(name.quoted)", because: "there is no such notification"))
+      status = .no
+    }
+    try status.end()
   }
 }
