@@ -143,8 +143,6 @@ enum CommandExamples {
     wormhole pairing switch watch
     wormhole pairing add watch-2 && wormhole pairing switch watch-2
 
-    wormhole run --as till -- ./serve
-    wormhole run --alone --as nightly --restart never -- ./backup
     wormhole lock settings.json -- sed -i s/old/new/ {}
     wormhole lock -n --name nightly-backup -- ./backup
     wormhole lock -w 5m settings.json -- ./change
@@ -155,8 +153,8 @@ enum CommandExamples {
     wormhole monitor 'seat*' --only message --json
     wormhole ls
     wormhole ls 'seat*' --only message
-    wormhole stat seats
-    wormhole stat seats jobs --json
+    wormhole ls -l seats
+    wormhole ls -l seats jobs --json
     wormhole status
     wormhole status --watch
     wormhole status --json --pretty

@@ -27,7 +27,7 @@ extension CommandDescription {
       itself. Unlike with flock(1), the directory must be writable then, too.
 
       With --name in place of FILE, the lock is that of a name in the container, and on etcd it excludes all \
-      machines. It is the role that 'presence enter --exclusive' and 'run --alone' take, so they exclude \
+      machines. It is the role that 'presence enter --exclusive' takes, so they exclude \
       each other. The command is killed together with this program. When all of its processes have been \
       stopped for 50 milliseconds, others may take the name over; they kill all of them first. On etcd \
       a holder that was stopped or cut off for too long loses it, and ends its command:

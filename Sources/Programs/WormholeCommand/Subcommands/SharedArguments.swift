@@ -128,7 +128,7 @@ extension ParsedArguments {
         cannot: "use --while \(role.quotedForShell)",
         because:
           "\(CommandVariable.fence) has no number: it is in the environment of a command that "
-          + "runs under 'presence enter --exclusive' or 'run --alone'", status: .usage)
+          + "runs under 'presence enter --exclusive'", status: .usage)
     }
     do {
       try body(container.presence(role).fence(number))

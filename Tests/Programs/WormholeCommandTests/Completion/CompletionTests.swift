@@ -11,16 +11,14 @@ import WormholeWorkshop
   func bash() throws {
     let cases: [(words: [String], offered: [String])] = [
       (["l"], ["listen", "lock", "log", "ls"]),
-      (["s"], ["send", "stat", "status"]),
+      (["s"], ["send", "status"]),
       (
         [""],
         [
           "backup", "copy", "defaults", "demo", "destroy", "doctor",
           "etcd",
           "groups", "help", "incr", "listen", "lock", "log", "ls", "monitor", "notify",
-          "pairing", "peer", "presence", "queue", "read", "remove", "restore", "run", "send",
-          "stat",
-          "status", "update", "watch",
+          "pairing", "peer", "presence", "queue", "read", "remove", "restore", "send", "status", "update", "watch",
         ]
       ),
       (["notify", ""], ["get", "post", "remove", "set", "wait"]),
@@ -147,7 +145,7 @@ import WormholeWorkshop
   @Test("fish offers the words that may stand at the cursor")
   func fish() throws {
     let lines = [
-      "wormhole sta", "wormhole notify p", "wormhole send --dur", "wormhole read --form",
+      "wormhole stat", "wormhole notify p", "wormhole send --dur", "wormhole read --form",
       "wormhole peer launch s", "wormhole peer send --ur",
     ]
     let asked = lines.map { "complete -C '\($0)'" }
@@ -167,7 +165,7 @@ import WormholeWorkshop
       $0.split(separator: "\t").first
     }
     #expect(
-      offered == ["stat", "status", "post", "--durable", "--format", "set", "show", "--urgent"])
+      offered == ["status", "post", "--durable", "--format", "set", "show", "--urgent"])
   }
 
   @Test("Every command and option is offered where it may stand")

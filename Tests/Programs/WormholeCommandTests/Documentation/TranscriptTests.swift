@@ -53,7 +53,7 @@ struct TranscriptTests {
     let wanted = [
       "send", "read", "listen", "remove", "update", "notify", "defaults", "status", "doctor",
       "demo", "lock", "watch", "peer", "groups", "log", "queue", "presence", "ls",
-      "stat", "incr",
+      "incr",
     ]
     #expect(Self.names.map { $0.dropLast(4) }.sorted().map(String.init) == wanted.sorted())
   }

@@ -3,7 +3,7 @@ import WormholeTestSupport
 
 @Suite("The container of a command", .blocking)
 struct CommandContainerTests {
-  // Only that of 'run' had it; the others wrote into the container that the shell's variables name.
+  // They wrote into the container that the shell's variables name.
   @Test("is that of the program that runs it, also in another directory")
   func environment() throws {
     let outcome = try Session().shell(
@@ -12,7 +12,6 @@ struct CommandContainerTests {
       W="wormhole --container other"
       note='cd /; echo "$0 $WORMHOLE_CONTAINER" >>"$T/heard"; cat'
       {
-        $W run --as p -- sh -c "$note" run
         $W presence enter p -- sh -c "$note" enter
         $W lock --name p -- sh -c "$note" lock
         $W queue put q 1; $W queue take q -- sh -c "$note" take
@@ -25,9 +24,7 @@ struct CommandContainerTests {
       $W peer request w 1 >"$T/null"; finish
       sed "s|$T|T|" heard
       """#)
-    let names = [
-      "run", "enter", "lock", "take", "receive", "update", "listen", "follow", "serve",
-    ]
+    let names = ["enter", "lock", "take", "receive", "update", "listen", "follow", "serve"]
     #expect(outcome.output == names.map { "\($0) T/other\n" }.joined(), "\(outcome)")
   }
 

@@ -8,7 +8,6 @@ struct CommandTreeTests {
   /// Each keeps others out, and runs the following words.
   private static let keepers = [
     "lock c --timeout 100 --", "lock --name n --timeout 100 --",
-    "run --as n --alone --restart never --timeout 100 --",
     "presence enter n --exclusive --timeout 100 --", "queue take q --timeout 100 --",
   ]
   /// Those on etcd, where an entry has a name, too.

@@ -42,7 +42,7 @@ struct ExtremeNumbersTests {
     """
 
   private static let looks = """
-    check wormhole ls; check wormhole stat a q l n; check wormhole status; check wormhole status --json
+    check wormhole ls; check wormhole ls -l a q l n; check wormhole status; check wormhole status --json
     check wormhole doctor; check wormhole doctor --sweep; rm -rf copied archive restored
     prints "" wormhole copy copied; check wormhole backup archive
     check wormhole restore archive --container restored

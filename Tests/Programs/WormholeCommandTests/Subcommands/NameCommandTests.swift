@@ -1,7 +1,7 @@
 import Testing
 import WormholeTestSupport
 
-@Suite("wormhole ls and stat", .blocking, .bothEngines) struct NameCommandTests {
+@Suite("wormhole ls", .blocking, .bothEngines) struct NameCommandTests {
   @Test("ls prints what matches, by kind and name, and leaves out what is empty")
   func names() throws {
     let outcome = try Session().shell(
@@ -37,21 +37,21 @@ import WormholeTestSupport
         """, "\(outcome)")
   }
 
-  @Test("stat shows all that is known under a name, and the version changes with every change")
+  @Test("ls -l shows all that is known under a name, and the version changes with every change")
   func everything() throws {
     let outcome = try Session().shell(
       """
-      version() { wormhole stat x --json | grep -o '"version":"[^"]*"'; }
+      version() { wormhole ls -l x --json | grep -o '"version":"[^"]*"'; }
       wormhole send x 1; first=$(version); second=$(version); test "$first" = "$second"; echo $?
       wormhole send x 1; test "$(version)" = "$first"; echo $?
       wormhole read x --envelope | grep -cF "$(version)"
       wormhole notify set x 7
       wormhole queue put x 1 >"$T/null"
-      wormhole presence enter x -- wormhole stat x |
+      wormhole presence enter x -- wormhole ls -l x |
         sed -E '/^      /d; s/^(  (version|place|queue) +).*/\\1…/; s/2[0-9T:-]+Z/TIME/g; s/process [0-9]+/process N/; s/(le)\\)( on | since ).*/\\1)…/'
-      wormhole stat nothing 2>"$T/said"; echo $?
+      wormhole ls -l nothing 2>"$T/said"; echo $?
       wormhole send y 1 --expires 600
-      wormhole stat nothing y --json 2>"$T/said" | grep -c '"expires":'
+      wormhole ls -l nothing y --json 2>"$T/said" | grep -c '"expires":'
       """)
     #expect(
       outcome.output == """

@@ -24,7 +24,7 @@ import WormholeTestSupport
   func versions() throws {
     let outcome = try Session().shell(
       """
-      version() { wormhole stat "$1" --json | sed 's/.*"version":"\\([^"]*\\)".*/\\1/'; }
+      version() { wormhole ls -l "$1" --json | sed 's/.*"version":"\\([^"]*\\)".*/\\1/'; }
       wormhole send x 0 --if-version none; echo $?
       wormhole send x 9 --if-version none 2>"$T/said"; echo $?
       seen=$(version x)
@@ -35,7 +35,7 @@ import WormholeTestSupport
       wormhole remove x --if-version "$seen" 2>>"$T/null"; echo $?
       wormhole remove x --if-version "$(version x)"; echo $?
       wormhole remove x --if-version none; echo $?
-      wormhole send x 2 --if-version none --expires 600; wormhole stat x --json | grep -c expires
+      wormhole send x 2 --if-version none --expires 600; wormhole ls -l x --json | grep -c expires
       wormhole remove --all --if-version none 2>"$T/said"; echo $?
       """)
     #expect(outcome.output == "0\n1\n1\n1\n1\n1\n0\n0\n1\n64\n", "\(outcome)")
@@ -120,10 +120,10 @@ import WormholeTestSupport
       """
       wormhole update n --default 5 -- sh -c 'read n; echo $((n + 1))'; wormhole read n
       wormhole update n --default 5 -- sh -c 'read n; echo $((n + 1))'; wormhole read n
-      wormhole update n --expires 600 -- echo 8; wormhole stat n --json | grep -c expires
-      wormhole incr n; wormhole stat n --json | grep -c expires
-      wormhole incr n --expires 600; wormhole stat n --json | grep -c expires
-      wormhole update n -- cat; wormhole stat n --json | grep -c expires
+      wormhole update n --expires 600 -- echo 8; wormhole ls -l n --json | grep -c expires
+      wormhole incr n; wormhole ls -l n --json | grep -c expires
+      wormhole incr n --expires 600; wormhole ls -l n --json | grep -c expires
+      wormhole update n -- cat; wormhole ls -l n --json | grep -c expires
       wormhole update n -- echo 7
       wormhole update n --default '{' -- cat 2>"$T/said"; echo $?
       holds wormhole update n -- sh -c 'echo in >"$T/in"; exec sleep 60'

@@ -6,13 +6,19 @@ import WormholeWorkshop
 extension CommandDescription {
   static let names = CommandDescription(
     name: "ls",
-    abstract: "Print the names in the container, one line each.",
+    abstract: "Print the names in the container, one line each, or all that is known of each.",
     discussion: """
       A line has the kind and the name; with one kind in --only, the name alone. Kinds: 'message', \
       'notification', 'queue', 'log', 'presence' and 'peer'. A message or notification that was removed, and a \
       presence under which nobody is, are left out, unless --all is given. A pattern is one of a shell: '*' stands \
       for any text, '?' for one character, '[a-z]' for one of some. The exit status is 1 if there is no \
       such name, and 65 if one cannot be looked at: the others are printed, and it is reported at the end.
+
+      With -l all that is known under each name is shown, of whatever kinds. The version of a message changes \
+      with every change; 'send --if-version' and 'remove --if-version' compare it. With --json, too, a line is \
+      {"log": ..., "message": {"bytes": ..., "expires": ..., "path": ..., "problem": ..., "publisher": ..., \
+      "version": ...}, "name": ..., "notification": {"state": ...}, "presence": [...], "queue": ...}, without \
+      what there is not.
       """,
     arguments: [
       .namePatterns,
@@ -20,12 +26,13 @@ extension CommandDescription {
         "only", .choices(LiveNames.ofContainers.map(\.rawValue)), named: "kind,...",
         help: "Print only these kinds."),
       .flag("all", help: "Print also names that have nothing at present."),
+      .flag("long", letter: "l", help: "Print all that is known under each name."),
       .flag("json", help: "Print lines of JSON: {\"kind\": ..., \"name\": ...}."),
     ]
   ) { arguments, environment in
     let filter = NameFilter(arguments)
     guard let container = try arguments.container.openExisting() else { throw ExitStatus.no }
-    var isEmpty = true
+    var known: [(kind: LiveNames, name: String)] = []
     var faults = NameFaults()
     for kind in LiveNames.ofContainers where filter.passes(kind: kind.rawValue) {
       for name in try kind.names(in: container, &faults) where filter.passes(name) {
@@ -34,42 +41,31 @@ extension CommandDescription {
           try arguments.has("all") || kind.hasContent(name, in: container)
         }
         guard isListed != false else { continue }
-        isEmpty = false
+        known.append((kind, name))
+        guard !arguments.has("long") else { continue }
         try environment.print(
           arguments, json: .object(["kind": kind.rawValue, "name": name]),
           text: (filter.kinds.count == 1 ? "" : kind.rawValue.padded(to: 14)) + name.onOneLine)
       }
     }
-    try environment.end(faults, otherwise: isEmpty ? .no : .done)
-  }
-
-  static let stat = CommandDescription(
-    name: "stat",
-    abstract: "Show all that is known under a name; exit status 1 if that is nothing.",
-    discussion: """
-      A name may be that of a message, a notification, a queue, a log and a presence at the same time. \
-      The version of a message changes with every change; 'send --if-version' and 'remove --if-version' \
-      compare it. With --json a line is {"log": ..., "message": {"bytes": ..., "expires": ..., "path": \
-      ..., "problem": ..., "publisher": ..., "version": ...}, "name": ..., "notification": {"state": \
-      ...}, "presence": [...], "queue": ...}, without what there is not.
-      """,
-    arguments: [.list("name", .live(.message), help: "The names; any text."), .jsonLines]
-  ) { arguments, environment in
-    guard let container = try arguments.container.openExisting() else { throw ExitStatus.no }
-    var status = ExitStatus.done
-    var report: ContainerReport?
-    for name in arguments.texts("name") {
-      let known = try KnownUnderName(name, in: container, &report)
-      if known.lines.isEmpty {
-        environment.report("nothing is known as \(name.quoted)")
-        status = .no
-      } else if arguments.has("json") {
-        try environment.print(json: .object(known.members))
-      } else {
-        try environment.print(known.text(name, columns: environment.columns))
+    if arguments.has("long") {
+      let report = try container.report(.nothing)
+      // Names are compared byte by byte.
+      let names = Dictionary(grouping: known) { Array($0.name.utf8) }
+      for (bytes, some) in names.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
+        let (name, kinds) = (String(decoding: bytes, as: UTF8.self), Set(some.map(\.kind)))
+        let shown = try faults.attempt("look at a name", path: container.location) {
+          try KnownUnderName(name, kinds, in: container, report)
+        }
+        guard let shown else { continue }
+        if arguments.has("json") {
+          try environment.print(json: .object(shown.members))
+        } else {
+          try environment.print(shown.text(name, columns: environment.columns))
+        }
       }
     }
-    try status.end()
+    try environment.end(faults, otherwise: known.isEmpty ? .no : .done)
   }
 }
 
@@ -85,35 +81,35 @@ extension LiveNames {
   }
 }
 
-/// The output of `stat`.
+/// All that is known under a name.
 private struct KnownUnderName {
   private(set) var members: [String: any JSONMember] = [:]
   private(set) var lines: [(label: String, text: String)] = []
   private static let place = "place"
 
-  /// - Parameter report: made once, at the first use.
-  init(_ name: String, in container: SharedContainer, _ report: inout ContainerReport?) throws {
+  init(
+    _ name: String, _ kinds: Set<LiveNames>, in container: SharedContainer,
+    _ report: ContainerReport
+  ) throws {
     let isName: (String) -> Bool = { $0.utf8.elementsEqual(name.utf8) }
-    let processes = try container.presence(name).members()
-    try look(at: container.value(name))
-    if try container.notificationNames().contains(where: isName) {
+    if kinds.contains(.message) { try look(at: container.value(name)) }
+    if kinds.contains(.notification) {
       let state = try container.notification(name).state()
       members["notification"] = PropertyListValue.dictionary(["state": PropertyListValue(state)])
       lines.append(("notification", "state \(state)"))
     }
-    let isQueue = try container.queueNames().contains(where: isName)
-    let isLog = try container.logNames().contains(where: isName)
-    if isQueue || isLog, report == nil { report = try container.report(.nothing) }
-    if isQueue, let queue = report?.names.queues.first(where: { isName($0.name) }) {
+    if kinds.contains(.queue), let queue = report.names.queues.first(where: { isName($0.name) }) {
       members["queue"] = queue
       lines.append(("queue", "\(queue.waitingText), taken by \(queue.consumersText)"))
     }
-    if isLog, let log = report?.names.logs.first(where: { isName($0.name) }) {
+    if kinds.contains(.log), let log = report.names.logs.first(where: { isName($0.name) }) {
       members["log"] = log
       lines.append(("log", "\(log.messagesText), read by \(log.subscribersText)"))
     }
+    let processes = kinds.contains(.presence) ? try container.presence(name).members() : []
     if !processes.isEmpty { members["presence"] = processes }
     lines += processes.map { ("presence", $0.sinceText) }
+    if kinds.contains(.peer) { lines.append(("peer", "see '\(ProgramName.called) peer list'")) }
     members["name"] = name
   }
 

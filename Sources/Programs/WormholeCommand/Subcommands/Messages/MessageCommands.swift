@@ -198,7 +198,7 @@ extension ArgumentDescription {
 
   static let ifVersion = value(
     "if-version", .identifier, named: "version",
-    help: "Only if the message is still of this version, which 'stat' and 'read --envelope' print; "
+    help: "Only if the message is still of this version, which 'ls -l' and 'read --envelope' print; "
       + "'none' means that there is none.")
 
   static let messageExpires = value(

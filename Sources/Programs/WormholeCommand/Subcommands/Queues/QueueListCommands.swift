@@ -148,47 +148,68 @@ extension [ListedEntry] {
   }
 }
 
-/// An entry in a list: it waits, is taken, has failed, or has ended.
+/// An entry in a list: it waits, is taken, has failed, or has ended. Its text is made when it is printed,
+/// because there may be a million of them.
 private struct ListedEntry: JSONObject {
+  private enum Source {
+    case present(QueueReceipt)
+    case failed(QueueFailure)
+    case ended(JobResult)
+    case unreadable(reason: String)
+  }
+
   let id: QueueEntryID
-  let propertyList: PropertyListValue
-  let status: String
-  let value: PropertyListValue?
+  private let source: Source
 
-  init(_ entry: QueueReceipt) {
-    propertyList = entry.propertyList
-    var status = entry.hasExpired ? "expired" : entry.status == .taken ? "taken" : "waits"
-    if entry.status == .stored, let due = entry.id.due { status += ", due \(due.secondsText)" }
-    if let key = entry.key { status += ", key \(key.quoted)" }
-    (id, self.status, value) = (entry.id, status, entry.payload)
-  }
+  init(_ entry: QueueReceipt) { (id, source) = (entry.id, .present(entry)) }
 
-  init(_ failure: QueueFailure) {
-    propertyList = .object([
-      "id": failure.id.description, "reason": failure.reason, "sender": failure.id.sender,
-      "sent": failure.id.sent, "status": "failed", "value": failure.payload,
-    ])
-    (id, status, value) = (failure.id, "failed: \(failure.reason)", failure.payload)
-  }
+  init(_ failure: QueueFailure) { (id, source) = (failure.id, .failed(failure)) }
 
   /// Nil for one of which another program has written a wrong id.
   init?(_ result: JobResult) {
     guard let id = QueueEntryID(result.id) else { return nil }
-    propertyList = .object([
-      "id": result.id, "reason": result.reason, "sender": id.sender, "sent": id.sent,
-      "status": "ended", "value": result.job,
-    ])
-    (self.id, status, value) = (
-      id, "\(result.sentence), \(result.ended.secondsText)", result.job.propertyList
-    )
+    (self.id, source) = (id, .ended(result))
   }
 
   init(unreadable id: QueueEntryID, reason: String) {
-    propertyList = .object([
-      "id": id.description, "reason": reason, "sender": id.sender, "sent": id.sent,
-      "status": "unreadable",
+    (self.id, source) = (id, .unreadable(reason: reason))
+  }
+
+  var propertyList: PropertyListValue {
+    if case .present(let entry) = source { return entry.propertyList }
+    let (word, reason): (String, String?) =
+      switch source {
+      case .present: ("", nil)
+      case .failed(let failure): ("failed", failure.reason)
+      case .ended(let result): ("ended", result.reason)
+      case .unreadable(let reason): ("unreadable", reason)
+      }
+    return .object([
+      "id": id.description, "reason": reason, "sender": id.sender, "sent": id.sent, "status": word,
+      "value": value,
     ])
-    (self.id, status, value) = (id, "cannot be read: \(reason)", nil)
+  }
+
+  var status: String {
+    switch source {
+    case .present(let entry):
+      var status = entry.hasExpired ? "expired" : entry.status == .taken ? "taken" : "waits"
+      if entry.status == .stored, let due = id.due { status += ", due \(due.secondsText)" }
+      if let key = entry.key { status += ", key \(key.quoted)" }
+      return status
+    case .failed(let failure): return "failed: \(failure.reason)"
+    case .ended(let result): return "\(result.sentence), \(result.ended.secondsText)"
+    case .unreadable(let reason): return "cannot be read: \(reason)"
+    }
+  }
+
+  var value: PropertyListValue? {
+    switch source {
+    case .present(let entry): entry.payload
+    case .failed(let failure): failure.payload
+    case .ended(let result): result.job.propertyList
+    case .unreadable: nil
+    }
   }
 
   var cells: [String] { [id.shortText, id.sender, id.sent.secondsText, status, valueText] }
