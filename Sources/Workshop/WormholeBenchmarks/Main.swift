@@ -14,12 +14,7 @@ struct Main {
       if arguments.first == "worker" {
         try Worker.run(Array(arguments.dropFirst()))
       } else {
-        let options = try Options(arguments)
-        if let file = options.plotted {
-          try write(try Plot(file: file).svg)
-        } else {
-          try run(options)
-        }
+        try run(Options(arguments))
       }
     } catch {
       Terminal.say("benchmarks: \(error)")
@@ -63,7 +58,7 @@ struct Main {
 }
 
 /// The rows of a run for machines.
-struct Report: Codable {
+struct Report: Encodable {
   let fileSystem: String
   let rows: [Row]
 }
@@ -103,17 +98,14 @@ private struct Options {
   /// The rows to measure; empty means all.
   var only: [String] = []
   var asJSON = false
-  /// A file with the output of a run with `--json`, to draw instead of measuring.
-  var plotted: String?
   /// Fewer rounds and names, to see that everything works.
   var isQuick = false
 
   static let usage = """
     usage: benchmarks [--directory DIR] [--only NAME,…] [--json] [--quick]
-           benchmarks --plot FILE
     names: \(groups.map(\.name).joined(separator: ", "))
     Each row is measured alternately with its floor, in the same directory. --directory /dev/shm
-    measures on tmpfs. --plot draws the output of a run with --json as an SVG file.
+    measures on tmpfs.
     """
 
   init(_ arguments: [String]) throws {
@@ -125,7 +117,6 @@ private struct Options {
       switch argument {
       case "--json": asJSON = true
       case "--quick": isQuick = true
-      case "--plot": plotted = try list.value(of: argument, "a file") { $0 }
       case "--directory": directory = try list.value(of: argument, "a directory") { $0 }
       case "--only":
         only = try list.value(of: argument, "names of rows") { text in

@@ -48,12 +48,14 @@ enum Freezer {
   /// - Complexity: reads one file of the process, and in most cases one of its group.
   static func hasFrozen(_ processID: Int32) -> Bool {
     // The process has ended, or belongs to another user whose processes /proc hides.
-    guard let text = try? procRecord("/proc/\(processID)/cgroup") else { return false }
-    return String(decoding: text, as: UTF8.self).split(separator: "\n").contains { line in
+    guard let record = try? procRecord("/proc/\(processID)/cgroup") else { return false }
+    return record.split(separator: UInt8(ascii: "\n")).contains { bytes in
+      // The group at the top cannot be frozen, and most processes have no other one.
+      guard !bytes.suffix(2).elementsEqual(":/".utf8) else { return false }
       // "0::/a/b" in the second version, "6:freezer:/a/b" in the first.
-      let fields = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
-      // The group at the top cannot be frozen.
-      guard fields.count == 3, fields[2] != "/" else { return false }
+      let fields = String(decoding: bytes, as: UTF8.self)
+        .split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+      guard fields.count == 3 else { return false }
       if fields[0] == "0" {
         return shows("frozen 1", hierarchies.0?.path(of: "cgroup.events", in: fields[2]))
       }

@@ -41,6 +41,7 @@ enum CommandExamples {
     wormhole notify set volume 7
     wormhole notify get volume && wormhole notify set volume 0
     wormhole notify remove volume
+    wormhole notify set volume 7 && wormhole notify remove volume
 
     wormhole queue put jobs '{"film":"Metropolis"}'
     wormhole queue put jobs report --at 07:00

@@ -57,10 +57,9 @@ extension Worker {
     // Is present until it is killed; ours and raw.
     "present": { try PresenceRows.present($0[0]) },
     "present-raw": { try PresenceRows.presentRaw($0[0]) },
-    // Answers requests; ours, raw, and over D-Bus.
+    // Answers requests; ours, and raw.
     "answer": { try RequestRows.answer($0[0], local: $0.dropFirst().first) },
     "answer-raw": { try RequestRows.answerRaw($0[0]) },
-    "answer-bus": { try RequestRows.answerOnBus($0[0]) },
     // Sends durable entries on command.
     "send-durable": { try QueueRows.send($0[0], as: $0[1]) },
     // Does an operation that is counted.

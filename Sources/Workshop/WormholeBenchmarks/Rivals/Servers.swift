@@ -52,16 +52,6 @@ final class RivalServer: Sendable {
       ["-js", "-sd", directory, "-a", "127.0.0.1", "-p", "\(port)"],
       isReadyAt: "Server is ready")
   }
-
-  static func bus(_ directory: String) throws -> RivalServer? {
-    let socket = directory + "/bus"
-    return try RivalServer(
-      at: socket, "dbus-daemon",
-      [
-        "--session", "--nofork", "--nopidfile", "--print-address",
-        "--address=unix:path=" + socket,
-      ], isReadyAt: "unix:")
-  }
 }
 
 extension FileDescriptor {

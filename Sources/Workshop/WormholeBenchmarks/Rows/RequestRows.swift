@@ -17,25 +17,20 @@ enum RequestRows {
     let session = try PeerSession("asker", in: container)
     let post = try RawMail(directory, hears: "to-asker", sends: "to-answerer")
     let count = bench.scaled(100)
-    let askOnBus = try askingOnBus(bench.directory("request-bus"))
     func asking(_ ask: @escaping () throws -> Void) -> () throws -> Double {
       { try median(of: count) { try nanosecondsPerRun(1, ask) } }
     }
     func request(_ peer: String) -> () throws -> Double {
       asking { _ = try session.request(SharedCount.payload, to: peer) }
     }
-    var things = [request("answerer"), asking { try post.ask() }, request("task")]
-    if let askOnBus { things.append(asking(askOnBus)) }
-    let results = try alternate(rounds: bench.rounds, things)
-    var rows = [
+    let results = try alternate(
+      rounds: bench.rounds, [request("answerer"), asking { try post.ask() }, request("task")])
+    let rows = [
       Row(
         "request, median / inotify", ours: results[0], floor: results[1],
         expected: .ratioAtMost(1.5)),
       Row("request to task, median / inotify", ours: results[2], floor: results[1]),
     ]
-    if askOnBus != nil {
-      rows.append(Row("request, median / D-Bus", ours: results[0], floor: results[3]))
-    }
     withExtendedLifetime((other, rawOther)) {}
     return try rows + [together(bench, session)]
   }
@@ -99,37 +94,6 @@ enum RequestRows {
   static func answerRaw(_ directory: String) throws {
     let mail = try RawMail(directory, hears: "to-answerer", sends: "to-asker")
     try Worker.repeatUntilEnd { try mail.send(mail.next()) }
-  }
-}
-
-extension RequestRows {
-  private static let busName = "wormhole.answerer"
-
-  /// Starts a daemon and an answering process.
-  ///
-  /// - Returns: What asks once; nil if D-Bus is not installed.
-  private static func askingOnBus(_ directory: String) throws -> (() throws -> Void)? {
-    guard let server = try RivalServer.bus(directory) else { return nil }
-    let worker = try Worker("answer-bus", [server.address])
-    let connection = try BusConnection(server.address)
-    let text = SharedCount.payload.stringValue ?? ""
-    return {
-      try connection.ask(busName, "Ask", argument: text)
-      withExtendedLifetime((server, worker)) {}
-    }
-  }
-
-  static func answerOnBus(_ socket: String) throws {
-    let connection = try BusConnection(socket)
-    try connection.own(busName)
-    try Worker.repeatUntilEnd {
-      do {
-        try connection.answerNext()
-      } catch is Failure {
-        // The run is over, and the daemon with it.
-        Program.exit(0)
-      }
-    }
   }
 }
 

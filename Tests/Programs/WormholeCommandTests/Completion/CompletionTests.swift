@@ -18,7 +18,8 @@ import WormholeWorkshop
           "backup", "copy", "defaults", "demo", "destroy", "doctor",
           "etcd",
           "groups", "help", "incr", "listen", "lock", "log", "ls", "monitor", "notify",
-          "pairing", "peer", "presence", "queue", "read", "remove", "restore", "send", "status", "update", "watch",
+          "pairing", "peer", "presence", "queue", "read", "remove", "restore", "send", "status",
+          "update", "watch",
         ]
       ),
       (["notify", ""], ["get", "post", "remove", "set", "wait"]),
@@ -94,7 +95,7 @@ import WormholeWorkshop
       ("defaults read ", "volume"), ("defaults read --suite hall ", "gain"),
       ("defaults read --suite ", "hall"), ("notify post ", "lights"), ("peer request ", "till"),
       ("log read ", "sales"), ("queue take ", "jobs"), ("presence wait ", "hall"),
-      ("stat ti", "tickets"), ("--group ", "group.com.example.cinema"),
+      ("ls ti", ""), ("--group ", "group.com.example.cinema"),
       ("--container /nowhere read ", ""), ("help read ", ""),
       ("--group group.com.example.cinema read ", "elsewhere"), ("complete-", ""),
     ]

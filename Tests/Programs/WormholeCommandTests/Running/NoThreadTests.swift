@@ -49,7 +49,7 @@ struct NoThreadTests {
   private static let commands = [
     "listen a", "listen a --current", "notify wait n", "defaults watch", "lock --name m -- true",
     "log read l --as s", "log follow l", "presence enter r --exclusive -- true", "presence wait r",
-    "run --alone -- true", "peer list --watch", "peer receive p", "peer serve p -- cat",
+    "peer list --watch", "peer receive p", "peer serve p -- cat",
     "peer transfer p f --wait processed", "watch f", "monitor", "queue take none", "status --watch",
   ]
 

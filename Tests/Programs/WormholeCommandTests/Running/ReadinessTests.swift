@@ -13,7 +13,7 @@ struct ReadinessTests {
       "listen a", "notify wait a", "defaults watch", "watch file", "log follow a --as b", "monitor",
       "peer list --watch", "peer receive a", "peer receive-files a --into files",
       "peer serve a -- true",
-      "run -- sleep 60", "queue take a", "presence wait a", "status --watch",
+      "queue take a", "presence wait a", "status --watch",
     ]
     let scripts = commands.map { command in
       let parts = command.components(separatedBy: " -- ")

@@ -91,7 +91,7 @@ import WormholeTestSupport
       wormhole presence enter till --exclusive -- sh -c '
         echo "$WORMHOLE_FENCE" >fence; wormhole send a 1 --while till; echo $?
         wormhole queue put jobs 1 --while till >"$T/null"; echo $?'
-      wormhole run --as till --alone -- sh -c 'test "$WORMHOLE_FENCE" -gt "$(cat fence)"; echo $?'
+      wormhole presence enter till --exclusive -- sh -c 'test "$WORMHOLE_FENCE" -gt "$(cat fence)"; echo $?'
       export WORMHOLE_FENCE=$(cat fence)
       wormhole send a 2 --while till 2>said; echo $?
       grep -c 'under "till": it has ended, or another process has it' said

@@ -56,7 +56,6 @@ struct SharedContainerCommandTests {
     ("log append news 1", "log read --as reader news", "1"),
     ("log append --durable news 2", "log read --as reader news", "2"),
     ("presence enter --exclusive cast -- true", "presence enter --exclusive cast -- echo in", "in"),
-    ("run --alone -- true", "run --alone -- echo alone", "alone"),
     ("lock container/beside -- true", "lock container/beside -- echo in", "in"),
     ("peer context phone 3", "peer context phone", #"{"sent":3}"#),
     ("peer send phone 4", "peer receive phone --count 1", "4"),

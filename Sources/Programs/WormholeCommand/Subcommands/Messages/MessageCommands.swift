@@ -198,8 +198,8 @@ extension ArgumentDescription {
 
   static let ifVersion = value(
     "if-version", .identifier, named: "version",
-    help: "Only if the message is still of this version, which 'ls -l' and 'read --envelope' print; "
-      + "'none' means that there is none.")
+    help: "Only if the message is still of this version, which 'ls -l' and 'read --envelope' "
+      + "print; 'none' means that there is none.")
 
   static let messageExpires = value(
     "expires", .duration, help: "Let the message be gone after this time; without it, it stays.")
