@@ -203,6 +203,14 @@ extension GroupDefaults {
     return (true, String(decoding: name.utf8.dropFirst(Suite.prefix.utf8.count), as: UTF8.self))
   }
 
+  /// Removes the suite with all of its keys in one step, whatever is in its file.
+  ///
+  /// - Returns: Whether there was one.
+  /// - Throws: As `write`.
+  package func removeSuite(durability: Durability = .standard) throws -> Bool {
+    try suite().value.remove(durability: durability)
+  }
+
   /// Returns the names of the suites of a container, sorted; nil, for the container's own, comes first.
   ///
   /// - Parameter faults: Takes the entries that cannot be names.

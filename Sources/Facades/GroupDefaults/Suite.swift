@@ -125,11 +125,10 @@ final class Suite: Sendable {
       ownWrites.forget(number)
       return (.keep, result)
     }
-    // Without a key there is no suite.
-    let edit: Edit = new.isEmpty ? .remove : .replace(try encoded(new))
+    let bytes = try encoded(new)
     // Noted before the change becomes visible, so that no observer takes it for another writer's.
     ownWrites.note(number, from: old, to: new)
-    return (edit, result)
+    return (.replace(bytes), result)
   }
 
   private func encoded(_ contents: Contents) throws -> [UInt8] {

@@ -150,6 +150,10 @@ struct ConsumerSteps {
   /// Whether the last delivered entry had been given back before.
   private var wasReleased = false
   private var current: (batch: TakenBatch, next: Int)?
+  /// The steps of this look that have found no entry.
+  private var steps = 0
+  /// So many a look may always make: on a busy machine a single one may outlast any time limit.
+  static let leastSteps = 100
 
   init(_ source: any ConsumerSource, _ terms: DeliveryTerms) {
     self.source = source
@@ -171,6 +175,7 @@ struct ConsumerSteps {
     until deadline: ContinuousClock.Instant?, _ limit: ContinuousClock.Instant?
   ) throws -> QueueEntry? {
     if !wasReleased, let entry = try nextReleased(until: deadline) { return entry }
+    steps = 0
     while true {
       if let entry = try nextOfCurrent(until: deadline, limit) {
         wasReleased = false
@@ -178,13 +183,17 @@ struct ConsumerSteps {
       }
       if current != nil { return nil }
       switch try source.take(until: deadline) {
-      case .batch(let batch):
-        current = (batch, 0)
-        if limit.hasPassed { return nil }
-      case .again: if limit.hasPassed { return nil }
+      case .batch(let batch): current = (batch, 0)
+      case .again: if isSpent(limit) { return nil }
       case .nothing: return try nextReleased(until: deadline)
       }
     }
+  }
+
+  /// Whether a look ends after one more step without an entry.
+  private mutating func isSpent(_ limit: ContinuousClock.Instant?) -> Bool {
+    steps += 1
+    return steps > Self.leastSteps && limit.hasPassed
   }
 
   private mutating func nextReleased(
@@ -222,7 +231,7 @@ struct ConsumerSteps {
       }
       current = (batch, index + 1)
       if let entry { return entry }
-      if limit.hasPassed { return nil }
+      if isSpent(limit) { return nil }
     }
     current = nil
     return nil

@@ -86,11 +86,10 @@ extension CommandDescription {
     ]
   ) { arguments, _ in
     let (key, durability) = (arguments.text("key"), arguments.durability)
-    let isRemoved = try arguments.existingDefaults()?.update(durability: durability) { values in
-      let count = values.count
-      if let key { values[key] = nil } else { values = [:] }
-      return values.count < count
-    }
+    let defaults = try arguments.existingDefaults()
+    let isRemoved =
+      try key.map { try defaults?.remove(forKey: $0, durability: durability) }
+      ?? defaults?.removeSuite(durability: durability)
     guard isRemoved == true else {
       throw key.map { noSuchKey($0, "remove") }
         ?? CommandError.no("remove the defaults", because: "there are none")

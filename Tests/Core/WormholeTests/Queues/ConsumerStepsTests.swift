@@ -7,15 +7,17 @@ import WormholeTestSupport
 
 @Suite("The steps of a consumer", .blocking)
 struct ConsumerStepsTests {
-  /// Always finds something, and never an entry: as many damaged files.
-  private struct Endless: ConsumerSource {
+  /// Finds something that is no entry, such as damaged files, so often.
+  private struct Fruitless: ConsumerSource {
     let place: any ConsumerPlace
     var due: ContinuousClock.Instant? { nil }
+    var rest: Int
     let looks: Heard<Int>
 
     mutating func take(until deadline: ContinuousClock.Instant?) throws -> Taking {
       looks.add(1)
-      return .again
+      rest -= 1
+      return rest < 0 ? .nothing : .again
     }
   }
 
@@ -27,15 +29,27 @@ struct ConsumerStepsTests {
     func endLater(_ registration: PresenceRegistration?) {}
   }
 
-  @Test("end at the limit of the call that looks, also with its second look")
-  func limit() throws {
+  /// How often a source was asked that finds something, and no entry, so often; its time is over.
+  private func looks(finding count: Int) throws -> Int {
     let directory = try TemporaryDirectory()
     let looks = Heard<Int>()
     let queue = try directory.container().queue("q")
     let tenure = ConsumerTenure(
-      (source: Endless(place: Nowhere(), looks: looks), registration: nil),
+      (source: Fruitless(place: Nowhere(), rest: count, looks: looks), registration: nil),
       DeliveryTerms(OpenQueue(queue)))
     #expect(try tenure.take(until: .now, .now) == nil)
-    #expect(looks.all.count == 2)
+    return looks.all.count
+  }
+
+  @Test("end at the limit of the call that looks, also with its second look")
+  func limit() throws {
+    #expect(try looks(finding: .max) == 2 * (ConsumerSteps.leastSteps + 1))
+  }
+
+  // A call without time once returned nothing although an entry waited, because the machine was busy.
+  @Test("go past some files without an entry, however slow they are")
+  func slow() throws {
+    // The last look finds nothing more, and so does the second one.
+    #expect(try looks(finding: ConsumerSteps.leastSteps) == ConsumerSteps.leastSteps + 2)
   }
 }

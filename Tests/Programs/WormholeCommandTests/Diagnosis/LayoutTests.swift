@@ -77,7 +77,7 @@ struct LayoutTests {
     let session = try Session()
     let commands = [
       "status", "peer list", "doctor", "help listen", "queue list", "queue list jobs",
-      "presence list", "stat tickets jobs",
+      "presence list", "ls -l tickets jobs",
     ]
     let outcome = try session.shell(
       Self.scene + commands.map { Self.at(columns, $0) }.joined(separator: "\n")

@@ -13,7 +13,6 @@ struct RoleLossTests {
   /// A tenth of it is left for a busy machine to end a command in time.
   private static let lifetime = 10
   private static let enter = ["presence", "enter", "role", "--exclusive", "--timeout", "120", "--"]
-  private static let run = ["run", "--as", "role", "--alone", "--timeout", "120", "--"]
 
   private let directory: TemporaryDirectory
   private let proxy: LossyProxy
@@ -51,9 +50,9 @@ struct RoleLossTests {
   }
 
   @Test(
-    "that was cut off is asked to end, and killed, before the successor's begins",
-    arguments: [enter, run])
-  func cutOff(words: [String]) throws {
+    "that was cut off is asked to end, and killed, before the successor's begins")
+  func cutOff() throws {
+    let words = Self.enter
     let late = try start(
       words, through: proxy.endpoint,
       """

@@ -95,7 +95,7 @@ struct TypedDefaultsCommandTests {
       wormhole defaults read --suite hall; echo $?
       wormhole defaults remove --all --suite hall; echo $?
       wormhole defaults read
-      wormhole defaults remove row; wormhole status | grep -c DEFAULTS
+      wormhole defaults remove --all; wormhole status | grep -c DEFAULTS
       """)
     #expect(
       outcome.output == """
