@@ -35,7 +35,7 @@ package struct ContainerCopy {
     /// The number of items beside the container's own entries.
     package fileprivate(set) var items = 0
     /// What was left out, because it cannot be read.
-    package fileprivate(set) var faults = NameFaults()
+    package internal(set) var faults = NameFaults()
 
     fileprivate mutating func add(_ size: Int) {
       keys += 1

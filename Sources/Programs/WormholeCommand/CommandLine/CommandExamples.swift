@@ -164,7 +164,7 @@ enum CommandExamples {
     wormhole copy ../copy
     wormhole copy etcds://host-1,host-2,host-3/cinema
     wormhole backup cinema.backup
-    wormhole backup - | gzip >cinema.backup.gz
+    wormhole backup - | tar -tzf -
     wormhole restore old.backup --group group.com.example.new
     wormhole restore - --container new <old.backup
     wormhole destroy --yes

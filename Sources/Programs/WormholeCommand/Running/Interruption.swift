@@ -161,15 +161,6 @@ final class Interruption {
     _ = try takeSignals()
     if isRequested { throw endStatus }
   }
-
-  /// Waits until there is input to read, or its end; throws as `endIfInterrupted`.
-  func wait(forInputOf descriptor: Int32) throws {
-    while true {
-      let ready = try waitReadable([descriptor, signals.descriptor], until: .now + Self.interval)
-      try endIfInterrupted()
-      if ready[0] { return }
-    }
-  }
 }
 
 /// A process that is one of several.

@@ -157,17 +157,20 @@ struct PictureTests {
   /// - Returns: How long the backup took.
   private func backUp(_ source: SharedContainer) throws -> Duration {
     _ = try ChildProcess("rm", ["-rf", path + "/restored"]).wait(until: soon)
-    var pieces: [[UInt8]] = []
+    let file = try FileDescriptor.open(path + "/archive", [.readWrite, .create, .truncate])
     let begin = ContinuousClock.now
-    _ = try ContainerBackup(of: source).run(stagedIn: path, until: begin + .seconds(600)) {
-      pieces.append($0)
-    }
+    _ = try ContainerBackup(of: source).run(
+      "archive", to: file.rawValue, stagedIn: path, until: begin + .seconds(600))
     let taken = begin.duration(to: .now)
-    var rest = pieces[...]
-    _ = try ContainerBackup.restore(
-      "backup", to: path + "/restored", group: nil, stagedIn: path, until: soon
-    ) { _ in rest.popFirst() ?? [] }
+    try restore()
     return taken
+  }
+
+  private func restore() throws {
+    let file = try FileDescriptor.open(path + "/archive", .readOnly)
+    _ = try ContainerBackup.restore(
+      "archive", from: file.rawValue, to: path + "/restored", group: nil, stagedIn: path,
+      until: soon)
   }
 
   private func hasSign(_ container: SharedContainer) throws -> Bool {
@@ -314,15 +317,10 @@ struct PictureTests {
         try FileDescriptor.open(below, at: directory, [.writeOnly, .create]).writeAll(name)
       }
     }
-    var bytes: [UInt8] = []
-    _ = try ContainerBackup(of: source).run(stagedIn: path, until: soon) { bytes += $0 }
-    var rest = bytes[...]
-    _ = try ContainerBackup.restore(
-      "backup", to: path + "/restored", group: nil, stagedIn: path, until: soon
-    ) { maximum in
-      defer { rest = rest.dropFirst(maximum) }
-      return Array(rest.prefix(maximum))
-    }
+    let archive = try FileDescriptor.open(path + "/archive", [.writeOnly, .create])
+    _ = try ContainerBackup(of: source).run(
+      "archive", to: archive.rawValue, stagedIn: path, until: soon)
+    try restore()
     _ = try ContainerCopy(of: source).run(to: path + "/copied", until: soon)
     for place in ["restored", "copied"] {
       let other = try FileDescriptor.open(path + "/" + place, [.readOnly, .directory])

@@ -1,30 +1,15 @@
 package import Wormhole
-import WormholePropertyLists
 import WormholeSystem
 
-/// A container as one stream of bytes, and back.
+/// A container as one file, and back: a copy that `ContainerCopy` makes, packed by tar(1) and gzip(1).
 ///
-/// The stream is a tar archive (pax), so that tar(1) lists and unpacks it:
-///
-/// | member | content |
-/// |---|---|
-/// | `backup.plist` | the version of this form, 1, and the date |
-/// | `container/…` | the copy that `ContainerCopy` makes: the format on disk |
-/// | `end.plist` | the number of members before it, and the XXH64 of all bytes before it, in hex |
-///
-/// A stream without the last member, or with another hash, is not restored. Later versions may have
-/// further members between these and further keys, which are ignored; a form that an old reader
-/// must not read has a higher version.
+/// The archive has one directory, `container`, with directories and files only. It has no record of
+/// its own: `container.plist` in it has the version of the format, and gzip(1) finds every change of
+/// the content by its checksum and its length.
 package struct ContainerBackup {
-  fileprivate static let version: Int64 = 1
-  fileprivate static let head = "backup.plist"
-  fileprivate static let tree = "container"
-  fileprivate static let end = "end.plist"
-  fileprivate static let maximumRecord: Int64 = 64 << 10
-  /// The largest number of members: each becomes a file, or is at least read.
-  fileprivate static let maximumMembers: Int64 = 50_000_000
+  private static let tree = "container"
 
-  /// The copy that becomes `container/…`; its progress and its check are also those of the rest.
+  /// The copy that is packed; its progress and its check are also those of the rest.
   package var copy: ContainerCopy
 
   package init(of source: SharedContainer) {
@@ -33,94 +18,101 @@ package struct ContainerBackup {
     copy.isDurable = false
   }
 
-  package struct Summary: Sendable {
-    package let members: Int
-    package let bytes: Int
-    /// What was left out, because it cannot be read.
-    package let faults: NameFaults
-  }
-
   /// Writes the container as it was at one moment; processes may continue to use it.
   ///
+  /// Symbolic links and FIFOs that lie beside the container's own entries are left out, and are faults
+  /// of the summary; sockets are left out.
+  ///
   /// - Parameters:
+  ///   - name: The name of the file that is written, for error sentences.
+  ///   - output: The file.
   ///   - directory: The place of a copy during the call, under a name that begins with
   ///     `.wormhole-backup-`.
-  ///   - deadline: Checked between all steps.
-  ///   - write: Gets the bytes, piece by piece. If an error is thrown, the bytes are not whole, and
-  ///     every reader detects that.
-  /// - Throws: `AppGroupError`, as `ContainerCopy.run`; the error of `write`.
+  ///   - deadline: Checked between all steps, and several times a second.
+  /// - Returns: What was copied.
+  /// - Throws: `AppGroupError`, as `ContainerCopy.run`; an error of a program. Then the bytes that were
+  ///   written are not whole, and `restore` refuses them.
   package func run(
-    stagedIn directory: String, until deadline: ContinuousClock.Instant,
-    to write: @escaping ([UInt8]) throws -> Void
-  ) throws -> Summary {
-    let staging = try StagedDirectory(
-      directory + "/.wormhole-backup-" + Nonce.next(), "back up the container")
+    _ name: String, to output: Int32, stagedIn directory: String,
+    until deadline: ContinuousClock.Instant
+  ) throws -> ContainerCopy.Summary {
+    let action = "back up the container"
+    let staging = try StagedDirectory(directory + "/.wormhole-backup-" + Nonce.next(), action)
     defer { staging.remove() }
     var copy = copy
     copy.deadline = deadline
-    let copied = try copy.run(to: staging.path + "/" + Self.tree, until: deadline)
-    let writer = TarWriter(to: write) { [copy] entries, bytes in
-      try copy.checkAll()
-      copy.progress(entries, bytes)
+    var done = try copy.run(to: staging.path + "/" + Self.tree, until: deadline)
+    try reporting(action, path: staging.path) {
+      done.faults.add(try leaveOut(from: staging, check: copy.checkAll))
     }
-    try reporting("back up the container", path: copy.source.location) {
-      try put(["version": .integer(Self.version), "date": .now], as: Self.head, writer)
-      var packing = TreePacking(writer: writer)
-      try packing.run(FileName(Self.tree), at: staging.root.descriptor.rawValue)
-      let hash = String(writer.hashValue, radix: 16)
-      try put(
-        ["entries": .integer(Int64(writer.entries)), "hash": .string(hash)], as: Self.end, writer)
-      try writer.finish()
+    try Self.reportingPrograms(action, archive: name, tree: staging.path) {
+      // Without what differs from one run to the next.
+      try ProgramPair(
+        [
+          "tar", "--create", "--file=-", "--format=pax", "--pax-option=delete=atime,delete=ctime",
+          "--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--hard-dereference",
+          Self.tree,
+        ], into: ["gzip", "-c", "-n"], to: output, in: staging.root
+      ).run(check: copy.checkAll)
     }
-    return Summary(members: writer.entries, bytes: writer.bytes, faults: copied.faults)
+    return done
   }
 
-  private func put(_ record: PropertyListValue, as name: String, _ writer: TarWriter) throws {
-    let content = Array(try record.xmlData())
-    try writer.put(
-      TarEntry(
-        path: Array(name.utf8), kind: .file, permissions: 0o600, size: Int64(content.count),
-        seconds: realTime().seconds),
-      content: content)
+  /// Removes from the copy what an archive may not have.
+  private func leaveOut(
+    from staging: StagedDirectory, check: @escaping () throws -> Void
+  ) throws -> NameFaults {
+    var faults = NameFaults()
+    var plain = PlainTree(
+      refuse: { path, fault, place in
+        // tar(1) makes a file of each.
+        if fault == .secondName { return }
+        let bytes = path.bytes.dropFirst(Self.tree.utf8.count)
+        let name = FileName(bytes: Array(path.bytes.split(separator: 0x2F).last ?? []))
+        try TreeRemoval().remove(name, at: place.rawValue)
+        // A socket is useless without its process.
+        if fault == .socket { return }
+        faults.add(
+          AppGroupError(
+            .notSupported, "back up the entry",
+            path: copy.source.location + String(decoding: bytes, as: UTF8.self),
+            reason: "an archive has directories and files only, and it is \(fault.words)",
+            remedy: "'copy' keeps it"))
+      }, check: check)
+    try plain.run(FileName(Self.tree), at: staging.root.descriptor.rawValue)
+    return faults
   }
 
   // MARK: Restoring
 
-  /// Creates a container from a stream: complete, or not at all.
+  /// Creates a container from an archive: complete, or not at all.
   ///
   /// - Parameters:
-  ///   - name: The name of the stream, for error sentences.
+  ///   - name: The name of the archive, for error sentences.
+  ///   - input: The archive.
   ///   - location: A directory that does not exist or is empty, or a place on etcd without a container.
   ///   - group: The group whose container it becomes; nil for none.
   ///   - directory: The place of a copy during the call, if the container will be on etcd; for a
   ///     directory the copy is beside it. Its name contains `.wormhole-restore-`.
-  ///   - check: Called between all steps; its errors end the work.
-  ///   - read: Returns at most the requested number of next bytes, and none at the end.
-  /// - Throws: `AppGroupError`: `damaged` for anything but a whole stream; `formatTooNew`; otherwise as
-  ///   `ContainerCopy.run`; the error of `read`.
+  ///   - check: Called between all steps, and several times a second; its errors end the work.
+  /// - Throws: `AppGroupError`: `damaged` for anything but a whole archive; `formatTooNew`; otherwise as
+  ///   `ContainerCopy.run`, or an error of a program.
   package static func restore(
-    _ name: String, to location: String, group: String?, stagedIn directory: String,
-    until deadline: ContinuousClock.Instant, check: @escaping () throws -> Void = {},
-    from read: @escaping (_ maximum: Int) throws -> [UInt8]
+    _ name: String, from input: Int32, to location: String, group: String?,
+    stagedIn directory: String, until deadline: ContinuousClock.Instant,
+    check: @escaping () throws -> Void = {}
   ) throws -> ContainerCopy.Summary {
+    let action = "restore the container"
     var beside = directory
     if !Engines.isMeant(by: location) {
       beside = parentDirectory(of: try SharedContainer.absolute(location))
       try ContainerLocation.create(beside)
     }
-    let staging = try StagedDirectory(
-      beside + "/.wormhole-restore-" + Nonce.next(), "restore the container")
+    let staging = try StagedDirectory(beside + "/.wormhole-restore-" + Nonce.next(), action)
     defer { staging.remove() }
-    let reader = TarReader(from: read)
-    do {
-      try reporting("restore the container", path: staging.path) {
-        try unpack(reader, name, at: staging.root)
-      }
-    } catch let error as TarEntry.Malformed {
-      throw damaged(name, "\(error.reason), before byte \(reader.position)")
-    }
+    try unpack(name, from: input, in: staging, action, check)
     guard let container = try SharedContainer.existing(location: staging.path + "/" + tree) else {
-      throw damaged(name, "it has no container")
+      throw damaged(name, action, "it has no container")
     }
     var copy = ContainerCopy(of: container)
     copy.allowsUse = true
@@ -129,55 +121,50 @@ package struct ContainerBackup {
     return try copy.run(to: location, group: group, until: deadline)
   }
 
-  private static func damaged(_ name: String, _ reason: String) -> AppGroupError {
-    AppGroupError(
-      .damaged, "restore the container", path: name, reason: "the backup is damaged: \(reason)")
-  }
-
   private static func unpack(
-    _ reader: TarReader, _ name: String, at root: SharedDescriptor
+    _ name: String, from input: Int32, in staging: StagedDirectory, _ action: String,
+    _ check: @escaping () throws -> Void
   ) throws {
-    guard let first = try reader.next(), first.path.elementsEqual(head.utf8) else {
-      throw TarEntry.Malformed("it does not begin with \(head)")
-    }
-    guard let version = try record(first, reader)["version"]?.int64Value, version > 0 else {
-      throw TarEntry.Malformed("\(head) has no version")
-    }
-    guard version <= Self.version else {
-      throw AppGroupError(
-        .formatTooNew, "restore the container", path: name,
-        reason: "the backup has the form \(version), and this program knows \(Self.version)",
-        remedy: "use a newer one")
-    }
-    let unpacking = TreeUnpacking(at: root)
-    var entries: Int64 = 1
-    while let entry = try reader.next() {
-      if entry.path.elementsEqual(end.utf8) {
-        let hash = String(reader.hashBefore, radix: 16)
-        let record = try record(entry, reader)
-        guard record["entries"]?.int64Value == entries, record["hash"]?.stringValue == hash else {
-          throw TarEntry.Malformed("its bytes are not those that were written")
-        }
-        try reader.finish()
-        return try unpacking.finish()
+    try reportingPrograms(action, archive: name, tree: staging.path) {
+      do {
+        try ProgramPair(
+          ["gzip", "-d", "-c"],
+          into: [
+            "tar", "--extract", "--file=-", "--no-same-owner", "--same-permissions",
+            "--warning=no-timestamp", tree,
+          ], from: input, in: staging.root
+        ).run(check: check)
+      } catch let failure as ProgramPair.Failure where failure.isOfContent {
+        throw damaged(name, action, failure.reason)
       }
-      guard entries < maximumMembers else { throw TarEntry.Malformed("it has too many members") }
-      if entry.path.elementsEqual(tree.utf8) || entry.path.starts(with: (tree + "/").utf8) {
-        try unpacking.make(entry, contentOf: reader)
-      } else {
-        try reader.content(of: entry) { _ in }
-      }
-      entries += 1
     }
-    throw TarEntry.Malformed("it ends without \(end)")
+    try reporting(action, path: staging.path) {
+      let root = try fileStatus(FileName(tree), at: staging.root.descriptor.rawValue)
+      guard root.kind == .directory else {
+        throw damaged(name, action, "\(tree) is not a directory")
+      }
+      var plain = PlainTree(
+        refuse: { path, fault, _ in
+          throw damaged(name, action, "\(path.text) is \(fault.words)")
+        }, check: check)
+      try plain.run(FileName(tree), at: staging.root.descriptor.rawValue)
+    }
   }
 
-  private static func record(_ entry: TarEntry, _ reader: TarReader) throws -> PropertyListValue {
-    let bytes = try reader.content(of: entry, maximumBytes: maximumRecord)
-    do throws(PropertyListError) {
-      return try PropertyListValue(bytes: bytes)
-    } catch {
-      throw TarEntry.Malformed("a record cannot be read: \(error.reason)")
+  /// Gives the errors of the programs sentences: gzip(1) reads or writes the archive, and tar(1) the tree.
+  private static func reportingPrograms(
+    _ action: String, archive: String, tree: String, _ body: () throws -> Void
+  ) throws {
+    do {
+      try body()
+    } catch let failure as ProgramPair.Failure {
+      throw failure.reported(action, path: failure.isOfTar ? tree : archive)
+    } catch let error as Errno {
+      throw AppGroupError.refused(action, path: archive, error)
     }
+  }
+
+  private static func damaged(_ name: String, _ action: String, _ reason: String) -> AppGroupError {
+    AppGroupError(.damaged, action, path: name, reason: "the backup is damaged: \(reason)")
   }
 }

@@ -58,17 +58,18 @@ extension CommandDescription {
     name: "backup",
     abstract: "Write the container into one file, as it was at one moment, while it is in use.",
     discussion: """
-      The file is a tar archive: 'tar -tf FILE' lists it, and 'restore' makes a container of it again. It \
-      has what 'copy' copies: messages, defaults, queues with their files, receipts and failures, logs, and \
-      what the group keeps beside them, without extended attributes and the setuid and setgid bits of \
-      files. It leaves out what is tied to processes that run now, and how peers are launched. What cannot \
-      be read is left out, too, and named at the end, and the exit status is 65.
+      The file is made by tar(1) and gzip(1), which have to be installed: 'tar -tf FILE' lists it, and \
+      'restore' makes a container of it again. It has what 'copy' copies: messages, defaults, queues with \
+      their files, receipts and failures, logs, and the files that the group keeps beside them, without \
+      extended attributes and the setuid and setgid bits of files. It leaves out what is tied to processes \
+      that run now, and how peers are launched. Links and FIFOs that the group keeps there are left out, \
+      and so is what cannot be read; these are named at the end, and the exit status is 65.
 
-      The file gets its name when it is whole, and replaces an older one then; with '-', the archive is \
-      written to standard output. While processes change the container faster than it can be read, their \
-      changes wait for a moment. Meanwhile a copy of the container is beside the file, or in TMPDIR for \
-      '-', in a directory whose name begins with .wormhole-backup-, and the file has .partial- after its \
-      name. What a killed program left of these can be removed.
+      The file gets its name when it is whole and on the disk, and replaces an older one then; with '-', \
+      the archive is written to standard output. While processes change the container faster than it can \
+      be read, their changes wait for a moment. Meanwhile a copy of the container is beside the file, or in \
+      TMPDIR for '-', in a directory whose name begins with .wormhole-backup-, and the file has .partial- \
+      after its name. What a killed program left of these can be removed.
       """,
     arguments: [
       .operand("archive", .file, help: "The file to write; with '-', standard output is written."),
@@ -85,39 +86,31 @@ extension CommandDescription {
     }
     var backup = ContainerBackup(of: container)
     backup.copy.leavesOut = { PeerNames.isLaunch($0) }
-    var interruption: Interruption?
     backup.copy.progress = environment.partsProgress
-    backup.copy.check = { try interruption?.endIfInterrupted() }
     defer { environment.showProgress(nil) }
     let deadline = arguments.deadline()
-    func run(
-      _ directory: String?, to output: @escaping @Sendable ([UInt8]) throws -> Void
-    ) throws -> ContainerBackup.Summary {
+    func run(_ name: String, _ output: Int32, in directory: String?) throws -> ContainerCopy.Summary
+    {
       // Not before: a pipe may be opened only when somebody reads it.
-      interruption = try Interruption()
+      let interruption = try Interruption()
+      backup.copy.check = { try interruption.endIfInterrupted() }
       return try backup.run(
-        stagedIn: directory ?? environment.temporaryDirectory, until: deadline
-      ) { bytes in
-        // A reader that is stopped would keep this process from ending.
-        guard directory == nil, let interruption else { return try output(bytes) }
-        if try interruption.wait(for: { try output(bytes) }) == nil { throw interruption.endStatus }
-      }
+        name, to: output, stagedIn: directory ?? environment.temporaryDirectory, until: deadline)
     }
-    let done =
-      file == "-"
-      ? try run(nil) { try environment.print($0) }
-      : try NewFile.write(CommandLinePath.absolute(file, to: "write")) { output, directory in
-        try run(directory, to: output)
+    guard file == "-" else {
+      let done = try NewFile.write(CommandLinePath.absolute(file, to: "write")) {
+        try run(file, $0, in: $1)
       }
+      return try environment.end(done, arguments, text: "backed up \(done.counted)")
+    }
+    let done: ContainerCopy.Summary
+    do {
+      done = try run("standard output", 1, in: nil)
+    } catch let error as AppGroupError where error.errorNumber == Errno.brokenPipe.rawValue {
+      throw ExitStatus.brokenPipe
+    }
     environment.showProgress(nil)
-    if arguments.has("json"), file != "-" {
-      try environment.print(
-        json: .object([
-          "members": done.members, "bytes": done.bytes, "leftOut": done.faults.paths,
-        ]))
-    } else {
-      environment.report("wrote \(done.bytes) bytes, \(done.members) members\(done.faults.counted)")
-    }
+    environment.report("backed up \(done.counted)\(done.faults.counted)")
     try environment.end(done.faults)
   }
 
@@ -130,7 +123,8 @@ extension CommandDescription {
       It is made beside its name, and gets the name when all of it is on the disk. On etcd there must be no \
       container at the prefix.
 
-      A file that is damaged, or not whole, is refused with exit status 65, and nothing is made. Meanwhile \
+      A file that is damaged, or not whole, or has anything but directories and files, is refused with exit \
+      status 65, and nothing is made. It needs tar(1) and gzip(1), and room for all of its files. Meanwhile \
       a copy is in a directory whose name begins with .wormhole-restore-, beside the container, or in TMPDIR \
       for a container on etcd, and the container has .copying- after its name. What a killed program left \
       of these can be removed.
@@ -152,16 +146,11 @@ extension CommandDescription {
         cannot: "read \(file)", SharedDescriptor(FileDescriptor.open(file, .readOnly)))
     // Not before: a pipe may be opened only when somebody writes to it.
     let interruption = try Interruption()
-    let done = try ContainerBackup.restore(
-      file == "-" ? "standard input" : file, to: place, group: group,
-      stagedIn: environment.temporaryDirectory, until: arguments.deadline(),
-      check: { try interruption.endIfInterrupted() }
-    ) { maximum in
-      let descriptor = input?.descriptor.rawValue ?? 0
-      try interruption.wait(forInputOf: descriptor)
-      return try reporting(
-        cannot: "read \(file)",
-        Program.read(from: descriptor, maximumBytes: min(maximum, 256 << 10)))
+    let done = try withExtendedLifetime(input) {
+      try ContainerBackup.restore(
+        file == "-" ? "standard input" : file, from: input?.descriptor.rawValue ?? 0, to: place,
+        group: group, stagedIn: environment.temporaryDirectory, until: arguments.deadline(),
+        check: { try interruption.endIfInterrupted() })
     }
     try environment.end(done, arguments, text: "restored \(done.counted)")
   }
@@ -243,42 +232,33 @@ extension NameFaults {
 
 /// A file that gets its name when it is complete.
 private enum NewFile {
-  /// Calls `body` with the function that writes the file at an absolute path, and its directory; to a device
-  /// or a pipe there it writes at once, without a directory.
+  /// Calls `body` with the file at an absolute path, open for writing, and its directory; a device or a pipe
+  /// there is written at once, without a directory.
   static func write<Result>(
-    _ file: String,
-    _ body: (@escaping @Sendable ([UInt8]) throws -> Void, _ directory: String?) throws -> Result
+    _ file: String, _ body: (_ output: Int32, _ directory: String?) throws -> Result
   ) throws -> Result {
     let action = "write \(file)"
     let existing = try reporting(cannot: action, target(of: file))
     if let existing, existing.kind != .regular {
-      let output = try reporting(
-        cannot: action, SharedDescriptor(FileDescriptor.open(file, .writeOnly)))
-      return try body(writing(to: output, action), nil)
+      let output = try reporting(cannot: action, FileDescriptor.open(file, .writeOnly))
+      return try body(output.rawValue, nil)
     }
     let file = existing?.path ?? file
     let partial = "\(file).partial-\(Nonce.next())"
     let output = try reporting(
-      cannot: action,
-      SharedDescriptor(FileDescriptor.open(partial, [.writeOnly, .create, .exclusive])))
+      cannot: action, FileDescriptor.open(partial, [.writeOnly, .create, .exclusive]))
     var isDone = false
     // The failure of the work is the one to report; the name shows the state of the file.
     defer { if !isDone { try? removeFile(partial) } }
-    let result = try body(writing(to: output, action), parentDirectory(of: file))
+    let result = try body(output.rawValue, parentDirectory(of: file))
     func publish() throws(Errno) {
-      try output.descriptor.synchronize()
+      try output.synchronize()
       try rename(partial, at: Directory.current, to: file, at: Directory.current)
       isDone = true
       try FileDescriptor.open(parentDirectory(of: file), [.readOnly, .directory]).synchronize()
     }
     try reporting(cannot: action, publish())
     return result
-  }
-
-  private static func writing(
-    to output: SharedDescriptor, _ action: String
-  ) -> @Sendable ([UInt8]) throws -> Void {
-    { bytes in try reporting(cannot: action, output.descriptor.writeAll(bytes)) }
   }
 
   /// The file that a name leads to, through symbolic links; nil if there is none.

@@ -1,0 +1,64 @@
+import Wormhole
+import WormholeSystem
+import WormholeToolkit
+
+extension ProgramPair {
+  /// Why one of the programs, tar(1) or gzip(1), has not done its work.
+  struct Failure: Error {
+    let program: String
+    /// How it ended; nil if it was not found.
+    let end: Termination?
+    /// What both programs have said, line by line.
+    let lines: [String]
+  }
+}
+
+extension ProgramPair.Failure {
+  /// Whether the path of a sentence is that of the files, not that of the archive.
+  var isOfTar: Bool { program == "tar" && end != nil }
+
+  /// Whether what the program has read is to blame.
+  var isOfContent: Bool { errorNumber == nil && isUnderstood }
+
+  /// Whether the program has accepted its arguments: then it ends with 2 for an error, and gzip(1) also
+  /// with 1.
+  private var isUnderstood: Bool {
+    end == .exited(2) || end == .exited(1) && program == "gzip"
+  }
+
+  /// The error of the kernel that the program has met.
+  private var errorNumber: Errno? {
+    switch end {
+    case .killed(Signal.brokenPipe.rawValue): return .brokenPipe
+    case .killed(Signal.fileTooLarge.rawValue): return .fileTooLarge
+    case .exited:
+      let errors: [Errno] = [
+        .noSpace, .diskQuotaExceeded, .inputOutput, .fileTooLarge, .readOnlyFileSystem,
+        .tooManyOpenFiles, .tooManyOpenFilesInSystem, .badFileDescriptor,
+      ]
+      let found = errors.first { error in lines.contains { $0.hasSuffix(": \(error)") } }
+      // Of a write that was done in part tar(1) does not name the error.
+      return found ?? (lines.contains { $0.contains(": Wrote only ") } ? .noSpace : nil)
+    default: return nil
+    }
+  }
+
+  /// What the program says, or how it ended.
+  var reason: String {
+    // The first one: the others follow from it.
+    if let line = lines.first { return line }
+    switch end {
+    case .exited(let status): return "\(program) ended with status \(status)"
+    case .killed(let signal): return "\(program) was killed by signal \(signal)"
+    case nil: return "the program \(program) is not installed"
+    }
+  }
+
+  func reported(_ action: String, path: String) -> AppGroupError {
+    if let errorNumber { return .refused(action, path: path, errorNumber) }
+    var remedy: String?
+    if end == nil { remedy = "install GNU tar and gzip, in directories that PATH names" }
+    if case .exited = end, !isUnderstood { remedy = "install GNU tar, and let PATH find it first" }
+    return AppGroupError(.inputOutput, action, path: path, reason: reason, remedy: remedy)
+  }
+}
