@@ -34,7 +34,7 @@ final class ConsumerRing: Cancelling {
   /// How often a consumer looks whether the next one is stopped, which causes no event.
   private static let lookInterval: Duration = .seconds(1)
   /// How often it reads all names.
-  private static let namesInterval: Duration = .seconds(10)
+  private static let namesInterval: Duration = .seconds(30)
   /// How long after an event a lock may still be held.
   private static let unrest: Duration = .seconds(5)
 

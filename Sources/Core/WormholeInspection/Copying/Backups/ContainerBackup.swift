@@ -76,7 +76,7 @@ package struct ContainerBackup {
           AppGroupError(
             .notSupported, "back up the entry",
             path: copy.source.location + String(decoding: bytes, as: UTF8.self),
-            reason: "an archive has directories and files only, and it is \(fault.words)",
+            reason: "an archive cannot have it, because it is \(fault.words)",
             remedy: "'copy' keeps it"))
       }, check: check)
     try plain.run(FileName(Self.tree), at: staging.root.descriptor.rawValue)

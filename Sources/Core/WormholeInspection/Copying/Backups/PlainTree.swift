@@ -1,12 +1,12 @@
 import Wormhole
 import WormholeSystem
 
-/// Visits everything that an archive has or will have: it may have directories and files only. A link
-/// or a FIFO could lead a reader elsewhere, or let it wait.
+/// Visits everything that an archive has or will have: directories, files, links and FIFOs. No step follows
+/// a link or opens a FIFO.
 struct PlainTree: TreeVisitor {
   /// Why an entry may not be in an archive.
   enum Fault {
-    case link, fifo, socket, device
+    case socket, device
     /// A second name of a file.
     case secondName
     /// tar(1) cannot make a file with such a path.
@@ -37,9 +37,9 @@ struct PlainTree: TreeVisitor {
       try refuse(path, fault, place)
       return nil
     }
-    guard status.kind == .regular else { return () }
+    if status.kind == .directory { return () }
     // A program that comes from elsewhere does not run as its owner.
-    if status.permissions & 0o6000 != 0 {
+    if status.kind == .regular, status.permissions & 0o6000 != 0 {
       try setPermissions(entry.name, at: place.rawValue, status.permissions & 0o1777)
     }
     return nil
@@ -47,12 +47,11 @@ struct PlainTree: TreeVisitor {
 
   private static func fault(of status: FileStatus, _ path: TreePath) -> Fault? {
     switch status.kind {
-    case .symbolicLink: .link
-    case .fifo: .fifo
     case .socket: .socket
     case .device: .device
     case .regular where status.links > 1: .secondName
-    case .regular, .directory: path.bytes.count > maximumPath ? .longPath : nil
+    case .regular, .directory, .symbolicLink, .fifo:
+      path.bytes.count > maximumPath ? .longPath : nil
     }
   }
 
@@ -67,8 +66,6 @@ extension PlainTree.Fault {
   /// The words after "it is".
   var words: String {
     switch self {
-    case .link: "a symbolic link"
-    case .fifo: "a FIFO"
     case .socket: "a socket"
     case .device: "a device"
     case .secondName: "a second name of a file"
