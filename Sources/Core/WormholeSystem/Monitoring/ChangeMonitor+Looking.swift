@@ -60,14 +60,27 @@ extension ChangeMonitor {
   private func look(
     _ id: WatchTable.ID, _ entry: WatchEntry, place: WatchEntry.Place
   ) -> Finding {
-    // Before the look at their contents: if one is replaced later, it causes an event.
-    watchWay(place)
-    watchMissing(place.parents)
-    if let watched = entry.watched, names(place.path, watched) { return .same }
-    state.withLock { $0.lose(id) }
-    watchAgain(place.parents)
+    if lackOfQueue == nil {
+      // Before the look at their contents: if one is replaced later, it causes an event.
+      watchWay(place)
+      watchMissing(place.parents)
+      if let watched = entry.watched, names(place.path, watched) { return .same }
+      state.withLock { $0.lose(id) }
+      watchAgain(place.parents)
+    }
     guard mayExist(place.path) || isSettled(place.lane) else { return .missing }
     return find(id, entry, place: place)
+  }
+
+  /// Why there is no queue of events, as when the user's instances are used up. Then no watch is possible,
+  /// and each try would cost.
+  private var lackOfQueue: Errno? {
+    do throws(Errno) {
+      _ = try state.withLock { table throws(Errno) in try table.eventQueue() }
+      return nil
+    } catch {
+      return error
+    }
   }
 
   /// Watches the directory that the path names, or waits for it if it is missing.
@@ -76,6 +89,7 @@ extension ChangeMonitor {
   ) -> Finding {
     do {
       try place.prepare()
+      if let lackOfQueue { return failed(lackOfQueue) }
       // The directories that it has created.
       watchMissing(place.parents)
       for _ in 0..<renameRaceLimit {
