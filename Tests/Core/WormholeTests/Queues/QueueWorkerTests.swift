@@ -325,7 +325,8 @@ struct QueueWorkerTests {
         while workers.count < number { workers.append(try scene.queue.work()) }
         counts.append(try #require(Int(try scene.participant().ask("calls queue-join q"))))
       }
-      #expect(counts[1] <= counts[0] + 2, "\(counts)")
+      // A join that a busy machine delays looks once more; a call for each worker would be 27.
+      #expect(counts[1] <= counts[0] + 9, "\(counts)")
       for worker in workers { worker.close() }
     }
   #endif
