@@ -4,13 +4,13 @@ import WormholeFiles
 // Foundation on Linux always fails in an accessor, and elsewhere removes the original first. These are
 // preferred to its own: they have no parameters by default, a name that is a text, or a list of options.
 extension FileManager {
-  /// Puts an item in the place of another in one step, with the mode of that one; see the other form.
+  /// Replaces an item with another one in one step, with the mode of that one; see the other form.
   @discardableResult
   public func replaceItemAt(_ originalItemURL: URL, withItemAt newItemURL: URL) throws -> URL? {
     try replaceItemAt(originalItemURL, withItemAt: newItemURL, options: [])
   }
 
-  /// Puts an item in the place of another in one step. In an accessor that is the URL that it gets.
+  /// Replaces an item with another one in one step. In an accessor that is the URL that it gets.
   ///
   /// - Parameters:
   ///   - originalItemURL: need not exist; a link stands for its target.
@@ -38,7 +38,7 @@ extension FileManager {
     return originalItemURL
   }
 
-  /// Puts an item in the place of another in one step; see the form with options.
+  /// Replaces an item with another one in one step; see the form with options.
   @discardableResult
   public func replaceItemAt(
     _ originalItemURL: URL, withItemAt newItemURL: URL, backupItemName: String?
@@ -46,7 +46,7 @@ extension FileManager {
     try replace(originalItemURL, with: newItemURL, backupItemName, [])
   }
 
-  /// Puts an item in the place of another in one step, after a copy of the original was made.
+  /// Replaces an item with another one in one step, after a copy of the original was made.
   ///
   /// - Parameters:
   ///   - originalItemURL: see the form without a backup.
@@ -63,7 +63,7 @@ extension FileManager {
     try replace(originalItemURL, with: newItemURL, backupItemName, options)
   }
 
-  /// Puts an item in the place of another in one step; see the form with a backup's name. This one gets
+  /// Replaces an item with another one in one step; see the form with a backup's name. This one gets
   /// options that are written as a list.
   @discardableResult
   public func replaceItemAt(

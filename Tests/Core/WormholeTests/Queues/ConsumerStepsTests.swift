@@ -7,7 +7,7 @@ import WormholeTestSupport
 
 @Suite("The steps of a consumer", .blocking)
 struct ConsumerStepsTests {
-  /// Finds something that is no entry, such as damaged files, so often.
+  /// Finds `rest` damaged files, and then nothing.
   private struct Fruitless: ConsumerSource {
     let place: any ConsumerPlace
     var due: ContinuousClock.Instant? { nil }

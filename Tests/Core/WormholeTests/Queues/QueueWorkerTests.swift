@@ -323,10 +323,13 @@ struct QueueWorkerTests {
       var counts: [Int] = []
       for number in [3, 30] {
         while workers.count < number { workers.append(try scene.queue.work()) }
-        counts.append(try #require(Int(try scene.participant().ask("calls queue-join q"))))
+        // A join that a busy machine delays looks once more, so the cost is the least of three.
+        let joins = try (0..<3).map { _ in
+          try #require(Int(try scene.participant().ask("calls queue-join q")))
+        }
+        counts.append(joins.min() ?? 0)
       }
-      // A join that a busy machine delays looks once more; a call for each worker would be 27.
-      #expect(counts[1] <= counts[0] + 9, "\(counts)")
+      #expect(counts[1] <= counts[0] + 2, "\(counts)")
       for worker in workers { worker.close() }
     }
   #endif
