@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 import WormholePropertyLists
 import WormholeSystem
@@ -146,4 +147,31 @@ struct JoiningTests {
       return try children + children.flatMap { try descendants(of: $0) }
     }
   #endif
+
+  // It created its directory where `rm -r` had just emptied one, and that failed.
+  @Test("waits while a program removes the queue, whose last consumer has ended with it")
+  func removal() throws {
+    let directory = try TemporaryDirectory()
+    let container = try directory.container()
+    let queue = container.queue("q")
+    let holder = try Participant(directory.path)
+    _ = try holder.ask(Joining.consumer.rawValue)
+    let joining = queue.store.joining(DeliveryTerms(OpenQueue(queue)), until: soon)
+    var step = try joining.step()
+    guard case .wait = step else {
+      Issue.record("it does not wait: \(step)")
+      return
+    }
+    for name in try #require(try queue.open()).consumers() {
+      #expect(rmdir(queue.path + "/taken/" + name) == 0)
+    }
+    try holder.end()
+    step = try joining.step()
+    guard case .wait = step else {
+      Issue.record("it has joined: \(step)")
+      return
+    }
+    #expect(try queue.open()?.consumers() == [])
+    #expect(!ChangeMonitor.shared.isSettled(directory.path))
+  }
 }

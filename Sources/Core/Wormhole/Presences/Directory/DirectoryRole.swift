@@ -169,6 +169,7 @@ final class DirectoryEntry: Waiting {
   private let overtaking: Presence.Overtaking
   private let deadline: ContinuousClock.Instant
   private let completes: Bool
+  private let isGone: () throws -> Bool
   private let looks: FollowUpChecks
   private var hasBegun = false
   private var watch: Watch?
@@ -182,7 +183,8 @@ final class DirectoryEntry: Waiting {
 
   init(
     _ presence: PresenceDirectory, _ record: PresenceRecord,
-    overtaking: Presence.Overtaking, until deadline: ContinuousClock.Instant, completes: Bool
+    overtaking: Presence.Overtaking, until deadline: ContinuousClock.Instant, completes: Bool,
+    isGone: @escaping () throws -> Bool
   ) {
     let latch = WakeLatch()
     self.latch = latch
@@ -191,6 +193,7 @@ final class DirectoryEntry: Waiting {
     self.overtaking = overtaking
     self.deadline = deadline
     self.completes = completes
+    self.isGone = isGone
     looks = FollowUpChecks { latch.raise() }
   }
 
@@ -279,7 +282,7 @@ final class DirectoryEntry: Waiting {
     }
   }
 
-  /// Returns the awaited process if a program has removed its file or its role.
+  /// Returns the awaited process if a program has removed its file, its role, or what that is about.
   private func removedMember() throws -> PresenceMember? {
     guard let (member, last, _) = waitsFor else { return nil }
     // A live process keeps its role, or loses it to another. One that leaves or dies is recorded as
@@ -288,7 +291,7 @@ final class DirectoryEntry: Waiting {
       return try presence.roleID() == nil ? member : nil
     }
     // That of a dead one is there until another process moves it aside.
-    guard try !presence.hasFile(of: member.id) else { return nil }
+    guard try !presence.hasFile(of: member.id) else { return try isGone() ? member : nil }
     let current = try presence.lastRecord()?.id
     return current == nil || current == last && current != member.id ? member : nil
   }

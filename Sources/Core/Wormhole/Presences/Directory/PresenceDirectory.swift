@@ -91,7 +91,16 @@ package struct PresenceDirectory: PresenceStore {
     _ record: PresenceRecord, _ overtaking: Presence.Overtaking,
     until deadline: ContinuousClock.Instant, completes: Bool
   ) -> any Waiting<any PresenceHold> {
-    DirectoryEntry(self, record, overtaking: overtaking, until: deadline, completes: completes)
+    exclusiveEntry(record, overtaking, until: deadline, completes: completes) { false }
+  }
+
+  /// - Parameter isGone: Returns whether a program has removed what the role is about.
+  func exclusiveEntry(
+    _ record: PresenceRecord, _ overtaking: Presence.Overtaking,
+    until deadline: ContinuousClock.Instant, completes: Bool, isGone: @escaping () throws -> Bool
+  ) -> any Waiting<any PresenceHold> {
+    DirectoryEntry(
+      self, record, overtaking: overtaking, until: deadline, completes: completes, isGone: isGone)
   }
 
   package func sight() -> any PresenceSight { DirectorySight(self) }
