@@ -122,7 +122,9 @@ package struct LogCursor: Sendable {
     if log.container.isLocal, let last = try log.memory.state(of: log.value)?.boots.last {
       position.boot = last.id
     }
-    try value.edit(.init(durability, until: deadline)) { [position] snapshot in
+    var terms = ChangeTerms(durability, until: deadline)
+    terms.absence = { cursor.replaced() }
+    try value.edit(terms) { [position] snapshot in
       guard
         try LeaseFault.savingLate.isActive
           || snapshot.propertyList().flatMap(Position.init)?.reader == id

@@ -47,13 +47,18 @@ extension Log {
     try await runSuspending { subscription(subscriber, from: start, until: deadline) }
   }
 
-  private func subscription(
+  func subscription(
     _ subscriber: String, from start: LogStart, until deadline: ContinuousClock.Instant?
   ) -> sending any Waiting<Reader> {
     let presence = LogCursor.presence(subscriber, of: self)
     // All attempts together, and not each, wait so long.
     let deadline = deadline ?? .now + Value.standardWait
-    var entry = presence.exclusiveEntry(until: deadline, completes: false)
+    let enter = {
+      presence.exclusiveEntry(until: deadline) {
+        try LogCursor.value(subscriber, of: self).snapshot().isAbsent
+      }
+    }
+    var entry = enter()
     return StepwiseWait {
       do {
         return try entry.step().then { registration in
@@ -62,7 +67,7 @@ extension Log {
         }
       } catch let error as AppGroupError where error.code == .leaseLost {
         // Stopped while it subscribed, and replaced: it has read nothing.
-        entry = presence.exclusiveEntry(until: deadline, completes: false)
+        entry = enter()
         return .again
       }
     }

@@ -237,14 +237,14 @@ extension Presence {
 
   /// Returns the wait of a process that becomes the exclusive one; the registration is watched once it is needed for long.
   ///
-  /// - Parameter completes: See `PresenceStore.exclusiveEntry`.
+  /// - Parameter isGone: See `PresenceStore.exclusiveEntry`.
   func exclusiveEntry(
     _ content: PropertyListValue? = nil, _ overtaking: Overtaking = .suspended,
-    until deadline: ContinuousClock.Instant?, completes: Bool = true
+    until deadline: ContinuousClock.Instant?, isGone: (() throws -> Bool)? = nil
   ) -> sending any Waiting<PresenceRegistration> {
     entry(isExclusive: true, content) {
       store.exclusiveEntry(
-        $0, overtaking, until: deadline ?? .now + Value.standardWait, completes: completes)
+        $0, overtaking, until: deadline ?? .now + Value.standardWait, isGone: isGone)
     }
   }
 

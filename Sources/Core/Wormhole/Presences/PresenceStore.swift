@@ -26,11 +26,11 @@ package protocol PresenceStore: Sendable {
 
   /// Returns the wait for the exclusive role. Only one thread at a time takes a step.
   ///
-  /// - Parameter completes: False if the process has to prepare something in the role first: see
-  ///   `PresenceHold.complete`.
+  /// - Parameter isGone: Nil if the process enters at once. Otherwise it prepares something in the role
+  ///   first, see `PresenceHold.complete`; and this returns whether a program has removed that.
   func exclusiveEntry(
     _ record: PresenceRecord, _ overtaking: Presence.Overtaking,
-    until deadline: ContinuousClock.Instant, completes: Bool
+    until deadline: ContinuousClock.Instant, isGone: (() throws -> Bool)?
   ) -> any Waiting<any PresenceHold>
 
   func sight() -> any PresenceSight

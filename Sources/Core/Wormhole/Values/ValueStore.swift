@@ -85,6 +85,8 @@ package struct ChangeTerms: Sendable {
   package var expiry: Int64?
   /// The publishing peer; nil for the only peer that this process is.
   package var peer: String?
+  /// The error if a program has removed the value with its directory; nil to make that again.
+  package var absence: (@Sendable () -> AppGroupError)?
 
   /// - Parameters:
   ///   - deadline: The end of the wait for the lease; by default `Value.standardWait` from now.

@@ -134,7 +134,7 @@ struct EtcdPresence: PresenceStore {
 
   func exclusiveEntry(
     _ record: PresenceRecord, _ overtaking: Presence.Overtaking,
-    until deadline: ContinuousClock.Instant, completes: Bool
+    until deadline: ContinuousClock.Instant, isGone: (() throws -> Bool)?
   ) -> any Waiting<any PresenceHold> {
     EtcdEntry(self, record, overtaking: overtaking, until: deadline)
   }

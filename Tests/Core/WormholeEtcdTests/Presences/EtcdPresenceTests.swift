@@ -112,7 +112,7 @@ struct EtcdPresenceTests {
     let deadline = ContinuousClock.now + .milliseconds(20)
     let record = PresenceRecord(isExclusive: true, content: nil, host: presence.store.host)
     let entry = presence.store.exclusiveEntry(
-      record, .suspended, until: deadline, completes: true)
+      record, .suspended, until: deadline, isGone: nil)
     try eventually("the deadline has passed") { ContinuousClock.now > deadline }
     let hold = try entry.run()
     #expect(try presence.members().map(\.id) == [record.id])

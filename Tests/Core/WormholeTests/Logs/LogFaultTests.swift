@@ -249,4 +249,17 @@ struct LogFaultTests {
     #expect(try scene.read(as: "a") == [7])
     #expect(try reader.next(until: .now)?.payload == 7)
   }
+
+  // It made the directory of its position again, and a slow `rm -r` failed.
+  @Test("learns that its position was removed, and makes nothing of it again")
+  func removedPosition() throws {
+    try scene.append(0..<1)
+    let reader = try log.subscribe("a")
+    #expect(try reader.next(until: soon)?.payload == 0)
+    let place = LogCursor.value("a", of: log).directory.path
+    try FileManager.default.removeItem(atPath: place)
+    let error = #expect(throws: AppGroupError.self) { try reader.acknowledge() }
+    #expect(error?.code == .leaseLost)
+    #expect(!FileManager.default.fileExists(atPath: place))
+  }
 }

@@ -90,7 +90,7 @@ struct PresenceExclusiveTests {
     _ = try holder.ask("alone p")
     let record = PresenceRecord(isExclusive: true, content: nil, host: nil)
     let entry = presence.place.exclusiveEntry(
-      record, .suspended, until: .now + .seconds(60), completes: true)
+      record, .suspended, until: .now + .seconds(60), isGone: nil)
     let first = try entry.step()
     guard case .wait = first else {
       Issue.record("it does not wait: \(first)")

@@ -1,4 +1,4 @@
-import Glibc
+import Foundation
 import Testing
 import WormholePropertyLists
 import WormholeSystem
@@ -148,30 +148,37 @@ struct JoiningTests {
     }
   #endif
 
-  // It created its directory where `rm -r` had just emptied one, and that failed.
-  @Test("waits while a program removes the queue, whose last consumer has ended with it")
-  func removal() throws {
+  // It made its directory, or its position, where `rm -r` had just emptied one, and that failed.
+  @Test(
+    "waits while a program removes what the last one leaves, which has ended with it",
+    arguments: [Joining.consumer, .subscriber])
+  func removal(_ joining: Joining) throws {
     let directory = try TemporaryDirectory()
     let container = try directory.container()
-    let queue = container.queue("q")
+    try joining.prepare(container)
+    let (queue, log) = (container.queue("q"), container.log("l"))
     let holder = try Participant(directory.path)
-    _ = try holder.ask(Joining.consumer.rawValue)
-    let joining = queue.store.joining(DeliveryTerms(OpenQueue(queue)), until: soon)
-    var step = try joining.step()
-    guard case .wait = step else {
-      Issue.record("it does not wait: \(step)")
-      return
+    _ = try holder.ask(joining.rawValue)
+    let wait: () throws -> Bool
+    if joining == .consumer {
+      let entry = queue.store.joining(DeliveryTerms(OpenQueue(queue)), until: soon)
+      wait = { if case .wait = try entry.step() { true } else { false } }
+    } else {
+      let entry = log.subscription("a", from: .end, until: soon)
+      wait = { if case .wait = try entry.step() { true } else { false } }
     }
-    for name in try #require(try queue.open()).consumers() {
-      #expect(rmdir(queue.path + "/taken/" + name) == 0)
+    #expect(try wait())
+    if joining == .consumer {
+      for name in try #require(try queue.open()).consumers() {
+        try removeDirectory(queue.path + "/taken/" + name)
+      }
+    } else {
+      try FileManager.default.removeItem(atPath: LogCursor.value("a", of: log).path)
     }
     try holder.end()
-    step = try joining.step()
-    guard case .wait = step else {
-      Issue.record("it has joined: \(step)")
-      return
-    }
-    #expect(try queue.open()?.consumers() == [])
+    let left = directory.listing
+    #expect(try wait(), "it has joined")
+    #expect(directory.listing == left)
     #expect(!ChangeMonitor.shared.isSettled(directory.path))
   }
 }

@@ -168,8 +168,7 @@ final class DirectoryEntry: Waiting {
   private let record: PresenceRecord
   private let overtaking: Presence.Overtaking
   private let deadline: ContinuousClock.Instant
-  private let completes: Bool
-  private let isGone: () throws -> Bool
+  private let isGone: (() throws -> Bool)?
   private let looks: FollowUpChecks
   private var hasBegun = false
   private var watch: Watch?
@@ -183,8 +182,8 @@ final class DirectoryEntry: Waiting {
 
   init(
     _ presence: PresenceDirectory, _ record: PresenceRecord,
-    overtaking: Presence.Overtaking, until deadline: ContinuousClock.Instant, completes: Bool,
-    isGone: @escaping () throws -> Bool
+    overtaking: Presence.Overtaking, until deadline: ContinuousClock.Instant,
+    isGone: (() throws -> Bool)?
   ) {
     let latch = WakeLatch()
     self.latch = latch
@@ -192,7 +191,6 @@ final class DirectoryEntry: Waiting {
     self.record = record
     self.overtaking = overtaking
     self.deadline = deadline
-    self.completes = completes
     self.isGone = isGone
     looks = FollowUpChecks { latch.raise() }
   }
@@ -268,7 +266,7 @@ final class DirectoryEntry: Waiting {
     let isPatient = waitsFor.map { .now >= $0.since + Self.lookInterval } ?? false
     do {
       return try presence.takeRole(
-        record, until: deadline, completes: completes, removedMember: removedMember
+        record, until: deadline, completes: isGone == nil, removedMember: removedMember
       ) { [stopped, overtaking, presence, isPatient] member in
         // The holder may run while its command, with all that it has started, is stopped.
         let isLooking = overtaking == .suspended && (member.state == .suspended || isPatient)
@@ -282,7 +280,7 @@ final class DirectoryEntry: Waiting {
     }
   }
 
-  /// Returns the awaited process if a program has removed its file, its role, or what that is about.
+  /// Returns the awaited process if a program has removed its file, its role, or what it did in that.
   private func removedMember() throws -> PresenceMember? {
     guard let (member, last, _) = waitsFor else { return nil }
     // A live process keeps its role, or loses it to another. One that leaves or dies is recorded as
@@ -291,7 +289,7 @@ final class DirectoryEntry: Waiting {
       return try presence.roleID() == nil ? member : nil
     }
     // That of a dead one is there until another process moves it aside.
-    guard try !presence.hasFile(of: member.id) else { return try isGone() ? member : nil }
+    guard try !presence.hasFile(of: member.id) else { return try isGone?() == true ? member : nil }
     let current = try presence.lastRecord()?.id
     return current == nil || current == last && current != member.id ? member : nil
   }

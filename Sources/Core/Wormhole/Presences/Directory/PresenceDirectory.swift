@@ -89,18 +89,9 @@ package struct PresenceDirectory: PresenceStore {
 
   package func exclusiveEntry(
     _ record: PresenceRecord, _ overtaking: Presence.Overtaking,
-    until deadline: ContinuousClock.Instant, completes: Bool
+    until deadline: ContinuousClock.Instant, isGone: (() throws -> Bool)?
   ) -> any Waiting<any PresenceHold> {
-    exclusiveEntry(record, overtaking, until: deadline, completes: completes) { false }
-  }
-
-  /// - Parameter isGone: Returns whether a program has removed what the role is about.
-  func exclusiveEntry(
-    _ record: PresenceRecord, _ overtaking: Presence.Overtaking,
-    until deadline: ContinuousClock.Instant, completes: Bool, isGone: @escaping () throws -> Bool
-  ) -> any Waiting<any PresenceHold> {
-    DirectoryEntry(
-      self, record, overtaking: overtaking, until: deadline, completes: completes, isGone: isGone)
+    DirectoryEntry(self, record, overtaking: overtaking, until: deadline, isGone: isGone)
   }
 
   package func sight() -> any PresenceSight { DirectorySight(self) }

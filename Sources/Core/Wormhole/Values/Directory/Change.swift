@@ -103,6 +103,7 @@ package final class Change<Result: Sendable>: Waiting {
   private func current() throws -> LeaseRequest {
     if let request { return request }
     let place = places[leases.count]
+    if let absence = terms.absence, try place.directory.open() == nil { throw absence() }
     let site = try place.directory.leaseSite(protecting: place.file)
     let scope = terms.durability == .durable ? try site.commitScope() : .content
     if terms.durability == .durable, !scope.isEverything {
