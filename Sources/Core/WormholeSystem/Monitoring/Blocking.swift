@@ -8,6 +8,7 @@ import Synchronization
 /// calls it until there is one, and it ends the process when its first thread gets no descriptor.
 package enum Blocking {
   private static let threads = BlockingThreads()
+  private static let urgentThreads = BlockingThreads(most: nil)
 
   package static func queue() -> BlockingQueue { BlockingQueue() }
 
@@ -21,11 +22,11 @@ package enum Blocking {
     urgently { DispatchQueue.global().async {} }
   }
 
-  /// Runs a closure on a thread of its own. It waits for no other call of the process, as one does while
-  /// 255 calls block. Without a thread now, it runs as soon as there is one.
+  /// Runs a closure on a thread that has nothing else to do. It waits for no other call of the process, as
+  /// one does while 255 calls block. Without a thread now, it runs as soon as there is one.
   package static func urgently(_ body: @escaping @Sendable () -> Void) {
-    do throws(Errno) {
-      try startThread(name: "wormhole.urgent", body)
+    do throws(ThreadShortage) {
+      try urgentThreads.start(body)
     } catch {
       retry(body)
     }
@@ -76,10 +77,14 @@ final class BlockingThreads: Sendable {
     var waiting: ArraySlice<Body> = []
   }
 
-  private static let most = 255
+  private let most: Int?
   private static let patience: Duration = .seconds(5)
 
   private let state = Mutex(State())
+
+  /// - Parameter most: The number of threads, for which further calls wait; nil for a thread for each call,
+  ///   which fails without one.
+  init(most: Int? = 255) { self.most = most }
 
   func start(_ body: @escaping Body) throws(ThreadShortage) {
     let mustStart = state.withLock { state in
@@ -88,7 +93,7 @@ final class BlockingThreads: Sendable {
         worker.semaphore.signal()
         return false
       }
-      guard state.count < Self.most else {
+      guard state.count < most ?? .max else {
         state.waiting.append(body)
         return false
       }
@@ -100,6 +105,10 @@ final class BlockingThreads: Sendable {
     do throws(Errno) {
       try startThread(name: "wormhole.calls") { [self] in run(worker) }
     } catch {
+      guard most != nil else {
+        state.withLock { $0.count -= 1 }
+        throw ThreadShortage(error: error)
+      }
       guard !wait(withoutThreadFor: body) else { return }
       throw ThreadShortage(error: error)
     }

@@ -16,7 +16,10 @@ extension ChangeMonitor {
     case watched(network: String?)
     /// The place is missing, and nothing may be created yet.
     case missing
-    case failed(reason: String)
+    /// By its times, a polled file or directory is as before.
+    case unchanged
+    /// It is polled.
+    case failed(reason: String, seen: FileStatus? = nil)
   }
 
   /// Adds an entry and gives it its watch.
@@ -35,6 +38,13 @@ extension ChangeMonitor {
       try add(file, events: entry.events) { $0.enter($1, nil, for: id) }
       end(id, .watched(network: network(file)), mustTell: false)
     } catch {
+      if entry.showsInTimes, lackOfQueue != nil, network(file) == nil,
+        // Without a further descriptor it is looked at completely each time.
+        let copy = try? FileDescriptor.open("/proc/self/fd/\(file.rawValue)", .pathOnly)
+      {
+        let kept = SharedDescriptor(copy)
+        state.withLock { $0.keep(kept, for: id) }
+      }
       end(id, failed(error), mustTell: false)
     }
     return id
@@ -60,7 +70,10 @@ extension ChangeMonitor {
   private func look(
     _ id: WatchTable.ID, _ entry: WatchEntry, place: WatchEntry.Place
   ) -> Finding {
-    if lackOfQueue == nil {
+    if lackOfQueue != nil {
+      // One that cannot be examined has changed.
+      if let seen = entry.seen, (try? fileStatus(place.path)) == seen { return .unchanged }
+    } else {
       // Before the look at their contents: if one is replaced later, it causes an event.
       watchWay(place)
       watchMissing(place.parents)
@@ -89,7 +102,7 @@ extension ChangeMonitor {
   ) -> Finding {
     do {
       try place.prepare()
-      if let lackOfQueue { return failed(lackOfQueue) }
+      if let lackOfQueue { return failed(lackOfQueue, seen: seen(entry, at: place.path)) }
       // The directories that it has created.
       watchMissing(place.parents)
       for _ in 0..<renameRaceLimit {
@@ -140,9 +153,33 @@ extension ChangeMonitor {
     throw .noSuchFile
   }
 
-  private func failed(_ error: Errno) -> Finding {
+  private func failed(_ error: Errno, seen: FileStatus? = nil) -> Finding {
     let advice = error == .noSpace ? " (fs.inotify.max_user_watches)" : ""
-    return .failed(reason: "inotify: \(error)\(advice)")
+    return .failed(reason: "inotify: \(error)\(advice)", seen: seen)
+  }
+
+  /// Compares the status of a polled open file with that of the last look. On the monitor's thread, because
+  /// only those of local file systems are compared, which answer.
+  func compare(_ id: WatchTable.ID, _ entry: WatchEntry, _ file: SharedDescriptor) {
+    guard case .polling(let reason) = entry.detection else { return }
+    // One that cannot be examined has changed.
+    let status = try? file.descriptor.status()
+    if let status, status == entry.seen { return }
+    end(id, .failed(reason: reason, seen: status.flatMap(settled)), mustTell: true)
+  }
+
+  /// Returns the status of a directory, if its times show each of the events from here on.
+  private func seen(_ entry: WatchEntry, at path: String) -> FileStatus? {
+    // One that cannot be opened is looked at completely each time.
+    guard entry.showsInTimes, let directory = try? open(path), network(directory) == nil else {
+      return nil
+    }
+    return (try? directory.status()).flatMap(settled)
+  }
+
+  /// - Returns: Nil if a further change may leave the times as they are, as within a tick of the clock.
+  private func settled(_ status: FileStatus) -> FileStatus? {
+    status.sinceChange > .seconds(1) ? status : nil
   }
 
   /// Watches each entry of the way to a place, unless that is done. One that cannot be watched is not

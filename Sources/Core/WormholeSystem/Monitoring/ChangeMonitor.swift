@@ -9,7 +9,9 @@ import Synchronization
 public enum ChangeDetection: Sendable, Hashable {
   /// Events of the kernel, within a fraction of a millisecond.
   case events
-  /// Polling five times a second, with the reason: a network file system, or no watch left.
+  /// Polling five times a second, with the reason: a network file system, or no watch left. Without an
+  /// inotify instance, a queue or a registration that has not changed for twenty seconds is looked at every
+  /// two seconds.
   case polling(reason: String)
 }
 
@@ -28,6 +30,8 @@ package final class ChangeMonitor: Sendable {
 
   /// The interval between looks at a polled directory, and for a missing one.
   package static let pollInterval: Duration = .milliseconds(200)
+  /// The interval between looks at a polled directory that has not changed for ten times as long.
+  static let calmInterval: Duration = .seconds(2)
   /// The time without a removal in a container after which removed directories are created again. A
   /// program that removes a directory may be about to remove the whole container (`rm -r`), which
   /// fails if a directory is created in it meanwhile.
@@ -209,6 +213,7 @@ package final class ChangeMonitor: Sendable {
 
   func handle(ready: [Bool], now: ContinuousClock.Instant) {
     let turn = state.withLock { $0.handle(ready: ready, now: now) }
+    for (id, entry, file) in turn.compared { compare(id, entry, file) }
     for lane in turn.lanes { startWorking(in: lane) }
     for call in turn.calls { call() }
   }
@@ -231,7 +236,7 @@ package final class Watch: Watching {
 
   /// Whether changes are noticed by events now. Then the file system is local, and reading a small
   /// file that has just changed does not wait.
-  package var hasEvents: Bool { monitor.hasEvents(id) }
+  package var hasEvents: Bool { detection == .events && monitor.hasEvents(id) }
 
   /// Ends the watch; the kernel's watch is freed with the last one for the same directory.
   package func cancel() {

@@ -42,6 +42,8 @@ struct WatchEntry: Sendable {
 
   /// Nil for an open file, which is never looked for again.
   let place: Place?
+  /// The open file, as long as its status is compared.
+  var file: SharedDescriptor?
   let events: WatchEvents
   /// Whether its news name entries; a directory with few entries is examined anyway.
   let readsNames: Bool
@@ -54,6 +56,9 @@ struct WatchEntry: Sendable {
   /// is the nearest existing parent.
   var awaited: FileName?
   var detection: ChangeDetection = .events
+  /// The status at the last look of a polled file or directory; nil if it shows too little, or the last
+  /// change is so recent that a further one may not show.
+  var seen: FileStatus?
   /// The time of the next look at a polled or missing directory.
   var nextLook: ContinuousClock.Instant?
   var look = Look.none
@@ -70,6 +75,23 @@ struct WatchEntry: Sendable {
   }
 
   var isPolled: Bool { detection != .events }
+
+  /// Whether each event to report changes the times of the file or directory itself.
+  var showsInTimes: Bool {
+    events.isSubset(of: place == nil ? .inTimes.union(.attributes) : .inTimes)
+  }
+
+  /// Whether it is to be looked at now. Those that are not urgent share a turn.
+  func isDue(_ now: ContinuousClock.Instant) -> Bool {
+    guard let nextLook else { return true }
+    return nextLook <= now + (seen == nil ? .zero : interval / 4)
+  }
+
+  /// The interval between looks at what is polled: the longer without a change, the longer.
+  var interval: Duration {
+    guard let seen else { return ChangeMonitor.pollInterval }
+    return max(ChangeMonitor.pollInterval, min(seen.sinceChange / 10, ChangeMonitor.calmInterval))
+  }
 
   /// Whether the parent of the watched directory reports its removal. The container's parent does not, in
   /// which anything may happen.
@@ -88,6 +110,11 @@ extension WatchEvents {
 
   /// The watched file or directory is no longer at its place.
   static let ends: WatchEvents = [.selfDeleted, .selfMoved, .ignored, .unmounted]
+
+  /// Events that change the times of a directory.
+  fileprivate static let inTimes: WatchEvents = [
+    .movedTo, .movedFrom, .created, .deleted, .selfDeleted, .selfMoved, .onlyDirectory,
+  ]
 
   /// For a parent, while the entry to watch in it is missing.
   static let appearance: WatchEvents = [

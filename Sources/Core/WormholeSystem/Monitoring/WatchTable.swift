@@ -13,6 +13,8 @@ struct WatchTable {
     var calls: [Call] = []
     /// Lanes that need a thread.
     var lanes: [String] = []
+    /// Polled open files.
+    var compared: [(ID, WatchEntry, SharedDescriptor)] = []
   }
 
   /// The findings from the events of a turn.
@@ -192,8 +194,11 @@ struct WatchTable {
   /// - Returns: Its lane if that needs a thread.
   private mutating func seek(_ id: ID) -> String? {
     guard let entry = entries[id], let place = entry.place else { return nil }
-    timed.remove(id)
-    entries[id]?.nextLook = nil
+    // The next look of a polled one is known: nothing new, and the thread need not be woken after it.
+    if entry.seen == nil {
+      timed.remove(id)
+      entries[id]?.nextLook = nil
+    }
     switch entry.look {
     case .awaited, .underWayAndAwaited: return nil
     case .underWay:
@@ -225,6 +230,12 @@ struct WatchTable {
   ) -> String? {
     guard let look = entries[id]?.look else { return nil }
     entries[id]?.look = .none
+    if case .unchanged = finding { return look == .underWayAndAwaited ? seek(id) : nil }
+    if entries[id]?.seen != nil {
+      entries[id]?.seen = nil
+      entries[id]?.nextLook = nil
+      timed.remove(id)
+    }
     switch finding {
     case .same:
       if entries[id]?.isPolled == true { setNextLook(id, now: now) }
@@ -232,13 +243,19 @@ struct WatchTable {
       entries[id]?.detection = .events
       if let network { poll(id, "\(network) is a network file system", now: now) }
     case .missing: setNextLook(id, now: now)
-    case .failed(let reason): poll(id, reason, now: now)
+    case .unchanged: break
+    case .failed(let reason, let seen):
+      entries[id]?.seen = seen
+      poll(id, reason, now: now)
     }
     if case .same = finding {} else if mustTell { found[id] = .everything }
     let lane = look == .underWayAndAwaited ? seek(id) : nil
     wakeIfTimed()
     return lane
   }
+
+  /// Keeps the open file of an entry that no event can report.
+  mutating func keep(_ file: SharedDescriptor, for id: ID) { entries[id]?.file = file }
 
   mutating func noteRemoval(in lane: String, now: ContinuousClock.Instant) {
     removals[lane] = now
@@ -258,7 +275,8 @@ struct WatchTable {
   }
 
   private mutating func setNextLook(_ id: ID, now: ContinuousClock.Instant) {
-    entries[id]?.nextLook = now.advanced(by: ChangeMonitor.pollInterval)
+    let interval = entries[id]?.interval ?? ChangeMonitor.pollInterval
+    entries[id]?.nextLook = now.advanced(by: interval)
     timed.insert(id)
   }
 
@@ -312,17 +330,23 @@ struct WatchTable {
       nextCheck = nil
       events.sought.formUnion(entries.keys)
     }
-    for id in timed where entries[id].map({ ($0.nextLook ?? now) <= now }) ?? false {
+    var turn = Turn()
+    for id in timed where entries[id]?.isDue(now) == true {
       guard let entry = entries[id],
         entry.place == nil || entry.isPolled && entry.number != nil && entry.awaited == nil
       else {
         events.sought.insert(id)
+        if entries[id]?.seen != nil { setNextLook(id, now: now) }
+        continue
+      }
+      if let file = entry.file {
+        turn.compared.append((id, entry, file))
+        setNextLook(id, now: now)
         continue
       }
       events.news[id] = .everything
       setNextLook(id, now: now)
     }
-    var turn = Turn()
     turn.lanes = events.sought.compactMap { seek($0) }
     for (id, news) in events.news {
       guard let hear = entries[id]?.hear else { continue }

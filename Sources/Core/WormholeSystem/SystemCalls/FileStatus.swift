@@ -35,6 +35,8 @@ package struct FileStatus: Hashable, Sendable {
   }
   /// How long ago the content was last changed; negative for a time to come.
   package var age: Duration { realTime() - modifiedMoment }
+  /// How long ago the content or the metadata was last changed.
+  package var sinceChange: Duration { realTime() - changedMoment }
   /// The device that the file represents, if it is a device file.
   package let representedDevice: UInt64
 

@@ -250,6 +250,39 @@ struct ChangeMonitorTests: MonitorScene {
     #endif
   }
 
+  @Test(
+    "is silent about what it polls without an instance as long as the times show no change",
+    arguments: [false, true])
+  func pollsTimes(_ isOpen: Bool) throws {
+    #if DEBUG
+      let path = try make("a")
+      let signals = Heard<Int>()
+      let none = Faults.Plan { call, _ in call == .inotifyInit ? .fail(.tooManyOpenFiles) : .proceed }
+      let watch = try Faults.$plan.withValue(none) {
+        guard isOpen else {
+          return monitor.watch(
+            path: path, parents: [], [.movedTo, .created], prepare: {}, hear: { _ in signals.add(1) })
+        }
+        return try monitor.watchOpen(
+          FileDescriptor.open(path, [.pathOnly, .directory]), [.attributes, .selfDeleted]
+        ) { _ in signals.add(1) }
+      }
+      #expect(watch.detection != .events)
+      for _ in 0..<2 {
+        try eventually("its last change is old enough to see the next one") {
+          monitor.state.withLock { $0.entries.values.first?.seen != nil }
+        }
+        let (heard, turns) = (signals.all.count, monitor.statistics.wakeUps)
+        try eventually("it was looked at") { monitor.statistics.wakeUps > turns + 1 }
+        #expect(signals.all.count <= heard + 1, "one may have been on its way")
+        let before = signals.all.count
+        try touch(path, "\(heard)")
+        try eventually("a change is told") { signals.all.count > before }
+      }
+      withExtendedLifetime(watch) {}
+    #endif
+  }
+
   @Test("tries again and again to create a directory, until it can")
   func failsRepeatedly() throws {
     let path = directory.path + "/a"

@@ -214,19 +214,20 @@ package struct PresenceDirectory: PresenceStore {
     moveAside(ids, in: place)
   }
 
-  /// Watches the file of a registration for the end of its process, and for its removal.
+  /// Watches the file of a registration for its removal, and if it is another's, for the end of its process.
   ///
   /// - Returns: Nil if there is no such file.
   func watchMember(
-    _ id: String, _ hear: @escaping @Sendable (WatchNews) -> Void
+    _ id: String, isOwn: Bool = false, _ hear: @escaping @Sendable (WatchNews) -> Void
   ) throws -> Watch? {
     try directory.look { place -> Watch? in
       let name = Self.memberName(id)
       let options: OpenOptions = [.readOnly, .nonBlocking]
       guard let file = try ifPresent(FileDescriptor.openBeneath(name, at: place.rawValue, options))
       else { return nil }
-      return ChangeMonitor.shared.watchOpen(
-        file, [.closedAfterWriting, .attributes, .selfMoved, .selfDeleted], hear: hear)
+      var events: WatchEvents = [.attributes, .selfMoved, .selfDeleted]
+      if !isOwn { events.formUnion(.closedAfterWriting) }
+      return ChangeMonitor.shared.watchOpen(file, events, hear: hear)
     } ?? nil
   }
 

@@ -14,7 +14,7 @@ import WormholeSystem
 /// | change | how it is noticed |
 /// |---|---|
 /// | the next one ends | by an event of its registration's file |
-/// | it is stopped | by a look each second; none is needed in the same process |
+/// | it is stopped | by a look each two seconds; none is needed in the same process |
 /// | another one joins | it touches the directory of the one before it, which is an event there |
 /// | an event was missed | by a look at all names from time to time |
 final class ConsumerRing: Cancelling {
@@ -27,14 +27,17 @@ final class ConsumerRing: Cancelling {
     /// When the registrations that are watched can be relied on: an event comes before its lock is free.
     var quietFrom = ContinuousClock.now
     var namesDue = ContinuousClock.now
-    /// Whether the last look found all that it saw running and watched.
+    /// Whether the last look found all that it saw running, and events or the next look at all names
+    /// report the rest.
     var isCalm = false
+    /// Whether an event reports the end of each that it saw.
+    var hasEvents = true
   }
 
   /// How often a consumer looks whether the next one is stopped, which causes no event.
-  private static let lookInterval: Duration = .seconds(1)
-  /// How often it reads all names.
-  private static let namesInterval: Duration = .seconds(30)
+  private static let lookInterval: Duration = .seconds(2)
+  /// How often it reads all names; and how often, if there are no events.
+  private static let namesInterval: (Duration, polled: Duration) = (.seconds(30), .seconds(6))
   /// How long after an event a lock may still be held.
   private static let unrest: Duration = .seconds(5)
 
@@ -150,12 +153,13 @@ final class ConsumerRing: Cancelling {
     }
     if news.names.exchange(false, ordering: .sequentiallyConsistent) || state.namesDue <= .now {
       state.readsNames = true
+      if !state.hasEvents { state.others.watched = [:] }
     }
     let place = { [directory] in try directory.openForConsumer(isCourteous: false) }
     var look = OtherConsumers.Look()
     repeat {
       if state.readsNames {
-        state.namesDue = .now + Self.namesInterval
+        state.namesDue = .now + Self.namesInterval.0
         state.ring = .init(of: own, among: try names.read(at: place()))
       }
       look = try state.others.look(around: state.ring, in: place)
@@ -169,10 +173,11 @@ final class ConsumerRing: Cancelling {
     if look.hasStopped { return .now + LeaseRequest.grace }
     let isSure = !look.hasHidden && state.quietFrom <= .now
     if isSure {
-      let watched = look.living.filter { state.watches[$0.id]?.hasEvents == true }
       state.others.watched = Dictionary(
-        watched.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
-      state.isCalm = watched.count == look.living.count
+        look.living.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+      state.hasEvents = look.living.allSatisfy { state.watches[$0.id]?.hasEvents == true }
+      if !state.hasEvents { state.namesDue = min(state.namesDue, .now + Self.namesInterval.polled) }
+      state.isCalm = true
     }
     if look.hasHidden { state.readsNames = true }
     // A process that is stopped does not look, whoever its neighbor is.
@@ -197,6 +202,8 @@ final class ConsumerRing: Cancelling {
         news.members.store(true, ordering: .sequentiallyConsistent)
         if event.isEverything { latch.raise(at: .now + Self.lookInterval) } else { looks.begin() }
       }
+      // Without events the look at all names finds its end.
+      if watches[member.id]?.hasEvents == false { watches[member.id]?.cancel() }
     }
     state.watches = watches
     return isNew && watches.count == Set(members.map(\.id)).count

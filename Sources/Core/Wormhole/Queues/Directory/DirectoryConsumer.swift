@@ -465,6 +465,7 @@ extension DirectoryConsumer {
         },
         queue.watch(part: QueueDirectory.taken, [.movedTo]) { news in
           directory.note(news)
+          if news.isEverything { ring.noteNames(isEvent: false) }
           if free.note(news) { signal() }
         },
       ]
