@@ -174,6 +174,7 @@ extension ChangeMonitor {
     guard entry.showsInTimes, let directory = try? open(path), network(directory) == nil else {
       return nil
     }
+    // As above.
     return (try? directory.status()).flatMap(settled)
   }
 

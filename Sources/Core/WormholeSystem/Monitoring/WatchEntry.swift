@@ -81,10 +81,11 @@ struct WatchEntry: Sendable {
     events.isSubset(of: place == nil ? .inTimes.union(.attributes) : .inTimes)
   }
 
-  /// Whether it is to be looked at now. Those that are not urgent share a turn.
+  /// Whether it is to be looked at now. Those that are not urgent share a turn: half an interval joins
+  /// any two of them in the end.
   func isDue(_ now: ContinuousClock.Instant) -> Bool {
     guard let nextLook else { return true }
-    return nextLook <= now + (seen == nil ? .zero : interval / 4)
+    return nextLook <= now + (seen == nil ? .zero : interval / 2)
   }
 
   /// The interval between looks at what is polled: the longer without a change, the longer.

@@ -130,7 +130,9 @@ final class DirectoryRegistration: PresenceHold {
     // Not on the monitor's thread.
     let signal: @Sendable () -> Void = { queue.async(execute: check) }
     var watches = [try presence.directory.watch(for: record.isExclusive ? .content : [], signal)]
-    if !record.isExclusive, let own = try presence.watchMember(record.id, isOwn: true, { _ in signal() }) {
+    if !record.isExclusive,
+      let own = try presence.watchMember(record.id, isOwn: true, { _ in signal() })
+    {
       watches.append(own)
     }
     condition.withLock { condition in

@@ -112,7 +112,7 @@ final class ConsumerRing: Cancelling {
         // It is gone, or another user's: then it finds the new name when it reads all names.
         try? place.touch(QueueDirectory.takenPath(name))
       }
-      let look = try state.others.look(around: state.ring) { place }
+      let look = try state.others.look(around: state.ring)
       return try names.filter(QueueDirectory.isFree) + giveBack(look, at: { place })
     }
   }
@@ -162,7 +162,7 @@ final class ConsumerRing: Cancelling {
         state.namesDue = .now + Self.namesInterval.0
         state.ring = .init(of: own, among: try names.read(at: place()))
       }
-      look = try state.others.look(around: state.ring, in: place)
+      look = try state.others.look(around: state.ring)
       state.readsNames = !look.abandoned.isEmpty
       _ = try giveBack(look, at: place)
       // First the watch, then the look.

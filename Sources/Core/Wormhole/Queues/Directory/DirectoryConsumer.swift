@@ -30,8 +30,6 @@ struct DirectoryConsumer: ConsumerSource {
   /// What other consumers have left.
   private let free = FreeDirectories()
   private var others: OtherConsumers
-  /// Its directory, locked, if there was no room for a registration.
-  private var locked: SharedDescriptor?
   /// How many further directories it has taken over: each has a number after `ownName`.
   private var takeovers = 0
   /// The directories that it has taken over and not looked into yet.
@@ -77,7 +75,7 @@ struct DirectoryConsumer: ConsumerSource {
     waiting = WaitingEntries(clock: queue.clock, arrivals)
     for _ in 0..<renameRaceLimit {
       let place = try queue.openOrMake()
-      if !isUnregistered { try place.makeParts() }
+      try place.makeParts()
       guard try isWorker ? beginBesideOthers(at: place) : begin(at: place) else { continue }
       #if DEBUG
         if LeaseFault.consumingThroughOldDescriptor.isActive {
@@ -94,8 +92,7 @@ struct DirectoryConsumer: ConsumerSource {
     throw Errno.deviceBusy
   }
 
-  private var isUnregistered: Bool { OtherConsumers.declaration(ownName) != nil }
-  private var isWorker: Bool { OtherConsumers.isWorker(ownName) && !isUnregistered }
+  private var isWorker: Bool { OtherConsumers.isWorker(ownName) }
 
   /// - Returns: false if other processes were faster.
   private func beginBesideOthers(at place: QueueDirectory) throws -> Bool {
@@ -105,40 +102,22 @@ struct DirectoryConsumer: ConsumerSource {
   /// - Returns: false if other processes were faster.
   private mutating func begin(at place: QueueDirectory) throws -> Bool {
     let consumers = try place.consumers()
-    let abandoned = try others.look(at: consumers.sorted(), in: place).abandoned
-    if let first = abandoned.first, try !isUnregistered || hasLocked(first, at: place) {
+    let abandoned = try others.look(at: consumers.sorted()).abandoned
+    if let first = abandoned.first {
       let path = QueueDirectory.takenPath(first)
       guard try ifPresent(place.move(path, to: takenPath)) != nil else { return false }
       free.add(try abandoned.dropFirst().compactMap { try place.giveBack($0) })
-      return try locked.map {
-        try place.fileStatus(takenPath).isSameFile(as: $0.descriptor.status())
-      } ?? true
+      return true
     }
     guard consumers.isEmpty else {
       // A consumer that has the queue alone has the role, which this process has then lost.
-      guard !abandoned.isEmpty || consumers.allSatisfy(OtherConsumers.isWorker) else {
-        throw queue.replaced()
-      }
-      guard !isUnregistered else {
-        // The remaining directories are locked by stopped processes.
-        try place.makeSpareTaken()
-        return false
-      }
+      guard consumers.allSatisfy(OtherConsumers.isWorker) else { throw queue.replaced() }
       return try ifPresent(place.makeDirectory(takenPath)) != nil
     }
     // A program removed it: an empty directory makes way for a complete one.
     // Another process may be doing the same, or have done it.
     try place.removeIfEmpty(QueueDirectory.taken)
     return false
-  }
-
-  private mutating func hasLocked(_ name: String, at place: QueueDirectory) throws(Errno) -> Bool {
-    let path = QueueDirectory.takenPath(name)
-    guard let file = try ifPresent(place.openFile(path, [.readOnly, .directory])),
-      try file.tryLock(.exclusive)
-    else { return false }
-    locked = SharedDescriptor(file)
-    return true
   }
 
   /// Takes over the batches of consumers that are gone.
@@ -215,8 +194,7 @@ struct DirectoryConsumer: ConsumerSource {
   var place: any ConsumerPlace {
     Place(
       takenPath: takenPath, directory: terms.directory, arrivals: arrivals, free: free,
-      names: names,
-      ring: ring, locked: locked)
+      names: names, ring: ring)
   }
 
   /// When a delayed entry is due.
@@ -391,7 +369,6 @@ extension DirectoryConsumer {
     let free: FreeDirectories
     let names: TakenNames
     let ring: ConsumerRing
-    let locked: SharedDescriptor?
 
     func isIdle(countsTaken: Bool) throws -> Bool {
       let place = try directory.openForConsumer()
@@ -418,12 +395,10 @@ extension DirectoryConsumer {
       ChangeMonitor.shared.noteRemoval(in: directory.queue.directory.root.path)
     }
 
-    /// A successor finds by the registration, or by the lock, that this consumer is gone.
+    /// A successor finds by the registration that this consumer is gone.
     func end(_ registration: PresenceRegistration?, asDeath: Bool) {
       ring.cancel()
       if !asDeath { removeDirectory() }
-      // If this fails, the last close of the directory unlocks it as well, only later.
-      try? locked?.descriptor.unlock()
       registration?.end(asDeath: asDeath)
     }
 
@@ -431,10 +406,9 @@ extension DirectoryConsumer {
 
     /// Nobody then needs to look who it belonged to. If something is in it, others take that over.
     ///
-    /// The only one stays, and so does one of a worker without room for a registration: it is the room
-    /// for the next worker.
+    /// The only one stays: a queue with none is taken for one that is being removed.
     private func removeDirectory() {
-      guard locked == nil, takenPath.hasPrefix(QueueDirectory.takenPath(OtherConsumers.prefix))
+      guard takenPath.hasPrefix(QueueDirectory.takenPath(OtherConsumers.prefix))
       else { return }
       do {
         let place = try directory.openForConsumer(isCourteous: false)

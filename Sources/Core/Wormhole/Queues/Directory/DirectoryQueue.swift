@@ -28,13 +28,8 @@ struct DirectoryQueue: QueueStore {
       ) { try queue.open()?.consumers().isEmpty ?? true }
     }
     return StepwiseWait {
-      do {
-        return try entry.step().then { own in
-          .done(try begin(as: terms.isWorker ? .worker(own) : .alone(own), terms, until: deadline))
-        }
-      } catch let error as AppGroupError where error.code == .noSpace && terms.isWorker {
-        // No other consumer has the queue alone: that was checked first.
-        return .done(try begin(as: .unregistered(), terms, until: deadline))
+      try entry.step().then { own in
+        .done(try begin(as: terms.isWorker ? .worker(own) : .alone(own), terms, until: deadline))
       }
     }
   }
@@ -109,7 +104,7 @@ struct DirectoryQueue: QueueStore {
   func abandoned() throws -> Set<EntryFile> {
     guard let place = try queue.open() else { return [] }
     var consumers = OtherConsumers(of: queue)
-    let look = try consumers.look(at: Array(place.consumers()), in: place)
+    let look = try consumers.look(at: Array(place.consumers()))
     return try look.abandoned.reduce(into: []) {
       $0.formUnion(try place.batches(QueueDirectory.takenPath($1)) ?? [])
     }
@@ -230,7 +225,7 @@ struct DirectoryQueue: QueueStore {
 struct ConsumerRole {
   /// The name of its directory in `taken/`, which was never used.
   let name: String
-  /// Nil without room for it, and for a sweep.
+  /// Nil for a sweep.
   let registration: PresenceRegistration?
 
   static func alone(_ own: PresenceRegistration?) -> Self {
@@ -240,12 +235,6 @@ struct ConsumerRole {
   /// One of several.
   static func worker(_ own: PresenceRegistration) -> Self {
     Self(name: OtherConsumers.directory(of: own), registration: own)
-  }
-
-  /// One of several, without room for its registration.
-  static func unregistered() -> Self {
-    let declaration = LeaseDeclaration(mode: .exclusive, term: LeaseDeclaration.whileRunning)
-    return Self(name: OtherConsumers.prefix + declaration.name, registration: nil)
   }
 }
 

@@ -88,9 +88,7 @@ struct DirectoryTaken: TakenStore {
 
   /// Removes the directory of a dead consumer, which ends with its last entry.
   private func removeTakenOver(at place: QueueDirectory) {
-    // Without room it stays, because it is the room for what the next consumer has to note.
-    guard QueueDirectory.isTakenOver(consumer), OtherConsumers.declaration(consumer) == nil
-    else { return }
+    guard QueueDirectory.isTakenOver(consumer) else { return }
     // It has other entries, or another consumer has it by now.
     _ = try? place.removeIfEmpty(ownPath)
   }

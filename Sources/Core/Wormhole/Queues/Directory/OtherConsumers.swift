@@ -6,11 +6,6 @@ import WormholeSystem
 /// with `free` has no owner. Any other belongs to the consumer that has, or had, the queue alone. A
 /// consumer that has been stopped for a grace loses its directories like a dead one, and finds them
 /// gone when it continues.
-///
-/// A worker without room for a registration locks its directory instead, which was the directory of
-/// a consumer that is gone, and declares itself in the name like the holder of a lease. It locks
-/// the directory before it gives it that name; so an unlocked directory with such a name is
-/// abandoned for good.
 struct OtherConsumers {
   static let prefix = "worker-"
 
@@ -44,16 +39,10 @@ struct OtherConsumers {
   /// The live registrations that need no look, except whether their processes are stopped.
   var watched: [String: PresenceMember] = [:]
   private var suspendedSince: [String: ContinuousClock.Instant] = [:]
-  private var observed: [LeaseDeclaration: Observed] = [:]
 
   init(of queue: Queue, role: String? = nil) {
     self.queue = queue
     self.role = role
-  }
-
-  /// - Returns: nil for the directory of a registered consumer.
-  static func declaration(_ directory: String) -> LeaseDeclaration? {
-    LeaseDeclaration(FileName(id(directory)))
   }
 
   private static func id(_ directory: String) -> String {
@@ -93,20 +82,18 @@ struct OtherConsumers {
   /// Looks at all of some directories.
   ///
   /// - Complexity: a look at the registration of each.
-  mutating func look(at directories: [String], in place: QueueDirectory) throws -> Look {
+  mutating func look(at directories: [String]) throws -> Look {
     var look = Look()
-    for directory in directories { _ = try add(directory, to: &look) { place } }
+    for directory in directories { _ = try add(directory, to: &look) }
     return look
   }
 
   /// Looks at the directories of consumers that had the queue alone, and at those of the workers that
   /// follow in a ring, up to the first that is seen to run: it looks at those that follow.
-  ///
-  /// - Parameter place: Returns the queue's directory, which few looks need.
-  mutating func look(around ring: Ring, in place: () throws -> QueueDirectory) throws -> Look {
+  mutating func look(around ring: Ring) throws -> Look {
     var look = Look()
-    for directory in ring.alone { _ = try add(directory, to: &look, in: place) }
-    for directory in ring.workers where try add(directory, to: &look, in: place) { break }
+    for directory in ring.alone { _ = try add(directory, to: &look) }
+    for directory in ring.workers where try add(directory, to: &look) { break }
     return look
   }
 
@@ -116,10 +103,8 @@ struct OtherConsumers {
   }
 
   /// - Returns: whether its owner is seen to run.
-  private mutating func add(
-    _ directory: String, to look: inout Look, in place: () throws -> QueueDirectory
-  ) throws -> Bool {
-    switch try owner(directory, &look, in: place) {
+  private mutating func add(_ directory: String, to look: inout Look) throws -> Bool {
+    switch try owner(directory, &look) {
     case .gone: look.abandoned.append(directory)
     case .stopped: look.hasStopped = true
     case .hidden: look.hasHidden = true
@@ -128,13 +113,8 @@ struct OtherConsumers {
     return false
   }
 
-  private mutating func owner(
-    _ directory: String, _ look: inout Look, in place: () throws -> QueueDirectory
-  ) throws -> Owner {
+  private mutating func owner(_ directory: String, _ look: inout Look) throws -> Owner {
     if QueueDirectory.isFree(directory) { return .gone }
-    if let declaration = Self.declaration(directory) {
-      return try isGone(declaration, at: place()) ? .gone : .hidden
-    }
     let known = Self.isWorker(directory) ? watched[Self.id(directory)] : nil
     if let known, let isStopped = known.isStopped, !LeaseFault.takingFromLiving.isActive {
       look.living.append(known)
@@ -160,19 +140,6 @@ struct OtherConsumers {
       try isOver
       && queue.role.place.endWork(of: owner, until: .now + LeaseRequest.grace)
     return isGone ? .gone : .stopped
-  }
-
-  /// Returns whether a worker without a registration has ended, or has been stopped for a grace.
-  private mutating func isGone(
-    _ declaration: LeaseDeclaration, at place: QueueDirectory
-  ) throws(Errno) -> Bool {
-    let path = QueueDirectory.takenPath(Self.prefix + declaration.name)
-    guard let file = try ifPresent(place.openFile(path, [.readOnly, .directory])),
-      try !file.tryLock(.shared)
-    else { return true }
-    let status = try file.status()
-    return try observed[declaration, default: Observed()]
-      .overdue(among: [declaration], now: .now) { _ throws(Errno) in status } != nil
   }
 
   /// - Returns: nil if it is no longer present.

@@ -130,12 +130,6 @@ package final class QueueDirectory: Sendable {
     }
   }
 
-  /// Makes a directory that no consumer has.
-  package func makeSpareTaken() throws(Errno) {
-    let path = Self.freePath()
-    _ = try ifPresent(makingRoom { () throws(Errno) in try makeDirectory(path) })
-  }
-
   private static func freePath() -> String { "\(taken)/\(free)-\(Nonce.next())" }
 
   /// Gives the directory of a consumer that is gone to all others, unless another process was faster.
