@@ -106,6 +106,24 @@ struct PresenceExclusiveTests {
     hold.end(asDeath: false)
   }
 
+  #if DEBUG
+    // A monitor said that it had died.
+    @Test(
+      "has left if it leaves between the opening of its file and the look at its lock",
+      .onlyDirectories("etcd has no files"))
+    func leavesDuringLook() throws {
+      let registration = try presence.enter()
+      let leaving = Mutex<PresenceRegistration?>(registration)
+      let plan = Faults.Plan { call, _ in
+        if call == .flock { leaving.withLock { $0.take() }?.close() }
+        return .proceed
+      }
+      let look = try Faults.$plan.withValue(plan) { try presence.place.look(movesAside: false) }
+      #expect(leaving.withLock { $0 } == nil)
+      #expect(look?.live.isEmpty == true && look?.dead.isEmpty == true)
+    }
+  #endif
+
   @Test("passes to a waiting task; a cancelled task stops waiting")
   func tasks() async throws {
     let a = try participant()

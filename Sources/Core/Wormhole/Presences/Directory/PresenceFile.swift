@@ -38,6 +38,8 @@ extension PresenceDirectory {
         }
         // Before the content, because an unlocked file is dead forever.
         let isLocked = try !file.tryLock(.shared)
+        // Removed and then unlocked, after it was opened here: its process has left, and is not dead.
+        if id != nil, !isLocked, try !isNamed(name, status) { return nil }
         let bytes = try file.readToEnd(
           expectedBytes: Int(status.size), maximumBytes: PresenceRecord.limits.maximumBytes)
         guard let record = PresenceRecord(bytes, id: id) else { return nil }
@@ -90,6 +92,10 @@ extension PresenceDirectory {
 
     private func open(_ name: String) throws(Errno) -> FileDescriptor {
       try .openBeneath(name, at: place, [.readOnly, .nonBlocking])
+    }
+
+    private func isNamed(_ name: String, _ status: FileStatus) throws(Errno) -> Bool {
+      try ifPresent(fileStatus(name, at: place).isSameFile(as: status)) ?? false
     }
 
     private func isOurs(_ status: FileStatus) -> Bool {
