@@ -37,7 +37,7 @@ final class ConsumerRing: Cancelling {
   /// How often a consumer looks whether the next one is stopped, which causes no event.
   private static let lookInterval: Duration = .seconds(2)
   /// How often it reads all names; and how often, if there are no events.
-  private static let namesInterval: (Duration, polled: Duration) = (.seconds(30), .seconds(6))
+  private static let namesInterval: (Duration, polled: Duration) = (.seconds(30), .seconds(10))
   /// How long after an event a lock may still be held.
   private static let unrest: Duration = .seconds(5)
 
