@@ -44,7 +44,7 @@ extension Queue {
   ///   - attempts: see `consume`.
   /// - Throws: `AppGroupError`: as `consume`.
   /// - Complexity: as `consume`, and a registration; watches begin with the second entry, or a
-  ///   wait. While there are other workers, a look every two seconds at one of them, however many there are.
+  ///   wait. While there are other workers, a look every three seconds at one of them, however many there are.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func work(
     until deadline: ContinuousClock.Instant? = nil, attempts: Int? = nil

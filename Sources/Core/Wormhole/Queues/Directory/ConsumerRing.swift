@@ -14,7 +14,7 @@ import WormholeSystem
 /// | change | how it is noticed |
 /// |---|---|
 /// | the next one ends | by an event of its registration's file |
-/// | it is stopped | by a look each two seconds; none is needed in the same process |
+/// | it is stopped | by a look every three seconds; none is needed in the same process |
 /// | another one joins | it touches the directory of the one before it, which is an event there |
 /// | an event was missed | by a look at all names from time to time |
 final class ConsumerRing: Cancelling {
@@ -35,7 +35,7 @@ final class ConsumerRing: Cancelling {
   }
 
   /// How often a consumer looks whether the next one is stopped, which causes no event.
-  private static let lookInterval: Duration = .seconds(2)
+  private static let lookInterval: Duration = .seconds(3)
   /// How often it reads all names; and how often, if there are no events.
   private static let namesInterval: (Duration, polled: Duration) = (.seconds(30), .seconds(10))
   /// How long after an event a lock may still be held.
