@@ -107,13 +107,30 @@ extension CommandEnvironment {
   /// Prints items, with `--json` a line of each, otherwise a table; without an item nothing, and the
   /// status is `no`, as of grep(1).
   func print<Item: JSONObject>(
-    _ items: [Item], _ arguments: ParsedArguments, under head: [String], cells: (Item) -> [String]
+    _ items: [Item], _ arguments: ParsedArguments, under head: [String],
+    cells: @escaping (Item) -> [String]
   ) throws {
-    guard !items.isEmpty else { throw ExitStatus.no }
-    guard arguments.has("json") else {
-      return try print(TextTable(head, items.map(cells), columns: tableColumns).rendered)
+    try printList(arguments, under: head, cells: cells) { try items.forEach($0) }
+  }
+
+  /// The same for items that come one after another, because there may be a million of them: after each ten
+  /// thousand rows another table begins.
+  func printList<Item: JSONObject>(
+    _ arguments: ParsedArguments, under head: [String],
+    cells: @escaping (Item) -> [String], _ items: ((Item) throws -> Void) throws -> Void
+  ) throws {
+    var count = 0
+    var rows: [[String]] = []
+    try items { item in
+      count += 1
+      guard !arguments.has("json") else { return try print(json: item.propertyList) }
+      rows.append(cells(item))
+      guard rows.count == 10_000 else { return }
+      try print(TextTable(head, rows, columns: tableColumns).rendered)
+      rows = []
     }
-    for item in items { try print(json: item.propertyList) }
+    try print(TextTable(head, rows, columns: tableColumns).rendered)
+    if count == 0 { throw ExitStatus.no }
   }
 
   /// Writes a sentence for people, after the program's name.

@@ -185,22 +185,39 @@ extension Queue {
     return found.filter { $0.status == .taken } + found.filter { $0.status == .stored }
   }
 
-  /// Returns the first entries of the batches in a directory that cannot be read, with the reasons, in
-  /// the order of sending. Their consumer will put them aside.
-  package func unreadable() throws -> [(id: QueueEntryID, reason: String)] {
-    try attempt("look for entries of") {
-      guard let place = try open() else { return [] }
-      var found: [EntryFile: String] = [:]
-      _ = try place.search { part -> Void? in
-        for batch in try place.batches(part) ?? [] {
-          found[batch] = try place.fault(of: batch, in: part)?.reason
-        }
-        return nil
-      }
-      return found.map { (QueueEntryID(batch: $0, index: $0.indices.lowerBound), $1) }.ordered {
-        $0.id.isBefore($1.id)
-      }
+  /// Calls a closure with each entry that `listed` returns, in the same order. In a directory only the names of
+  /// those that wait are in memory, and not their contents.
+  ///
+  /// - Returns: The first entries of the batches in a directory that cannot be read, with the reasons, in
+  ///   the order of sending. Their consumer will put them aside.
+  package func forEachListed(
+    _ body: (QueueReceipt) throws -> Void
+  ) throws -> [(id: QueueEntryID, reason: String)] {
+    func looking<Result>(_ look: () throws -> Result) throws -> Result {
+      try attempt("look for entries of", look)
     }
+    guard let place = try looking(open) else {
+      for receipt in try listed() { try body(receipt) }
+      return []
+    }
+    let abandoned = try abandoned()
+    var look = QueueLook()
+    // One that is taken or given back meanwhile is seen before or after it has moved.
+    try looking { try look.addTaken(at: place) }
+    let waiting = try looking { try place.ordered(QueueDirectory.pending) }
+    try looking { try look.addTaken(at: place) }
+    let taken = Array(look.found.values).ordered { $0.id.isBefore($1.id) }
+    let isAbandoned = { (id: QueueEntryID) in id.files.contains(where: abandoned.contains) }
+    for receipt in taken where !isAbandoned(receipt.id) { try body(receipt) }
+    for var receipt in taken where isAbandoned(receipt.id) {
+      receipt.status = .stored
+      try body(receipt)
+    }
+    for batch in waiting {
+      for receipt in try looking({ try look.waiting(batch, at: place) }) { try body(receipt) }
+    }
+    return look.faults.map { (QueueEntryID(batch: $0, index: $0.indices.lowerBound), $1) }
+      .ordered { $0.id.isBefore($1.id) }
   }
 
   /// Returns the batches that consumers had taken that have ended, in no order.

@@ -174,7 +174,7 @@ extension ChangeMonitor {
     guard entry.showsInTimes, let directory = try? open(path), network(directory) == nil else {
       return nil
     }
-    // As above.
+    // The same holds for one that cannot be examined.
     return (try? directory.status()).flatMap(settled)
   }
 

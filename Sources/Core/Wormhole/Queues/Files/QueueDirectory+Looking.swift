@@ -110,6 +110,21 @@ extension QueueDirectory {
     return Array(found.values)
   }
 
+  /// Returns the entries of a batch in a part of the queue that have not ended; nil if it is not there.
+  fileprivate func receipts(
+    _ batch: EntryFile, in part: String
+  ) throws -> (receipts: [QueueReceipt], isReadable: Bool)? {
+    guard let look = try look(batch, Set(batch.indices), in: part) else { return nil }
+    let receipts = look.statuses.sorted { $0.key < $1.key }.compactMap { index, status in
+      status.isEnd
+        ? nil
+        : look.content.flatMap {
+          QueueReceipt(.init(batch: batch, index: index), $0.entries[index], status)
+        }
+    }
+    return (receipts, look.content != nil)
+  }
+
   // MARK: Notes beside a batch
 
   /// Returns the entries of a taken batch that are settled.
@@ -275,5 +290,45 @@ extension QueueDirectory {
   /// exist.
   private func changed(_ path: String) throws(Errno) -> UInt64? {
     try ifPresent(fileStatus(path))?.changedMoment.unsignedNanoseconds
+  }
+}
+
+/// One look at all entries of a queue, of which consumers may take some meanwhile.
+struct QueueLook {
+  /// The taken ones.
+  private(set) var found: [QueueEntryID: QueueReceipt] = [:]
+  /// The batches that cannot be read, with the reasons.
+  private(set) var faults: [EntryFile: String] = [:]
+
+  mutating func addTaken(at place: QueueDirectory) throws {
+    for consumer in try place.consumers() {
+      let part = QueueDirectory.takenPath(consumer)
+      for batch in try place.batches(part) ?? [] {
+        for receipt in try receipts(batch, in: part, at: place) ?? [] {
+          found[receipt.id] = receipt
+        }
+      }
+    }
+  }
+
+  /// Returns the entries of a batch that waited, except those that it has found as taken.
+  mutating func waiting(_ batch: EntryFile, at place: QueueDirectory) throws -> [QueueReceipt] {
+    let waiting =
+      try receipts(batch, in: QueueDirectory.pending, at: place)
+      // Taken since, or shared among workers.
+      ?? batch.indices.compactMap { index in
+        let id = QueueEntryID(batch: batch, index: index)
+        let status = try place.status(of: id)
+        return status.isEnd ? nil : try place.entry(id).flatMap { QueueReceipt(id, $0, status) }
+      }
+    return waiting.filter { found[$0.id] == nil }
+  }
+
+  private mutating func receipts(
+    _ batch: EntryFile, in part: String, at place: QueueDirectory
+  ) throws -> [QueueReceipt]? {
+    guard let (receipts, isReadable) = try place.receipts(batch, in: part) else { return nil }
+    if !isReadable { faults[batch] = try place.fault(of: batch, in: part)?.reason }
+    return receipts
   }
 }

@@ -35,27 +35,29 @@ extension CommandDescription {
         [$0.name, $0.waitingText, $0.consumersText]
       }
     }
-    let queue = try arguments.container.openExisting()?.queue(name)
-    var listed =
-      try (queue?.listed() ?? []).map(ListedEntry.init)
-      + (queue?.failures() ?? []).map(ListedEntry.init)
-      + (queue?.unreadable() ?? []).map { ListedEntry(unreadable: $0.id, reason: $0.reason) }
-    if let queue, arguments.has("ended") || arguments.text("id") != nil {
-      let results = try JobResults(of: queue).all()
-      let present = Set(listed.map(\.id))
-      let ended = results.compactMap(ListedEntry.init).filter { !present.contains($0.id) }.latest
-      if let text = arguments.text("id") {
-        let id = try queue.entryID(text, among: ended.map(\.id))
-        guard let entry = (listed + ended).first(where: { $0.id == id }) else {
-          throw CommandError.no("show \(text.quoted)", because: "there is no entry with this id")
-        }
-        return try environment.print(
-          entry, arguments, results.filter { $0.id == entry.id.description })
-      }
-      listed = ended
+    guard let queue = try arguments.container.openExisting()?.queue(name) else {
+      throw ExitStatus.no
     }
-    try environment.print(
-      listed, arguments, under: ["ENTRY", "FROM", "SENT", "STATUS", "VALUE"], cells: \.cells)
+    guard arguments.has("ended") || arguments.text("id") != nil else {
+      return try environment.printList(arguments, under: ListedEntry.head, cells: \.cells) {
+        try queue.forEachShown($0)
+      }
+    }
+    let results = try JobResults(of: queue).all()
+    guard let text = arguments.text("id") else {
+      var present: Set<QueueEntryID> = []
+      try queue.forEachShown { present.insert($0.id) }
+      let ended = results.compactMap(ListedEntry.init).filter { !present.contains($0.id) }.latest
+      return try environment.print(ended, arguments, under: ListedEntry.head, cells: \.cells)
+    }
+    let ended = results.compactMap(ListedEntry.init).latest
+    let id = try queue.entryID(text, among: ended.map(\.id))
+    var found: ListedEntry?
+    try queue.forEachShown { if $0.id == id { found = found ?? $0 } }
+    guard let entry = found ?? ended.first(where: { $0.id == id }) else {
+      throw CommandError.no("show \(text.quoted)", because: "there is no entry with this id")
+    }
+    try environment.print(entry, arguments, results.filter { $0.id == entry.id.description })
   }
   .refusing {
     $0.has("ended") && $0.text("name") == nil ? "--ended needs the name of a queue" : nil
@@ -139,6 +141,15 @@ extension CommandEnvironment {
   }
 }
 
+extension Queue {
+  /// Calls a closure with the entries that are taken, wait, have failed and were kept, or cannot be read.
+  fileprivate func forEachShown(_ body: (ListedEntry) throws -> Void) throws {
+    let unreadable = try forEachListed { (entry: QueueReceipt) in try body(ListedEntry(entry)) }
+    for failure in try failures() { try body(ListedEntry(failure)) }
+    for entry in unreadable { try body(ListedEntry(unreadable: entry.id, reason: entry.reason)) }
+  }
+}
+
 extension [ListedEntry] {
   /// Those of which each is the last one with its id.
   fileprivate var latest: [ListedEntry] {
@@ -157,6 +168,8 @@ private struct ListedEntry: JSONObject {
     case ended(JobResult)
     case unreadable(reason: String)
   }
+
+  static let head = ["ENTRY", "FROM", "SENT", "STATUS", "VALUE"]
 
   let id: QueueEntryID
   private let source: Source
