@@ -257,11 +257,13 @@ struct ChangeMonitorTests: MonitorScene {
     #if DEBUG
       let path = try make("a")
       let signals = Heard<Int>()
-      let none = Faults.Plan { call, _ in call == .inotifyInit ? .fail(.tooManyOpenFiles) : .proceed }
+      let none = Faults.Plan { call, _ in call == .inotifyInit ? .fail(.tooManyOpenFiles) : .proceed
+      }
       let watch = try Faults.$plan.withValue(none) {
         guard isOpen else {
           return monitor.watch(
-            path: path, parents: [], [.movedTo, .created], prepare: {}, hear: { _ in signals.add(1) })
+            path: path, parents: [], [.movedTo, .created], prepare: {},
+            hear: { _ in signals.add(1) })
         }
         return try monitor.watchOpen(
           FileDescriptor.open(path, [.pathOnly, .directory]), [.attributes, .selfDeleted]
