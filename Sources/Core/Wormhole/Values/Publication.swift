@@ -9,7 +9,7 @@ package struct Publication: Sendable {
   /// Returns the process that made every change since another publication; nil if it is unknown, or
   /// if there were several.
   ///
-  /// Records show it only for publications that change the content before (`update` and `edit`):
+  /// Records show it only for publications that change the content before (`update`):
   /// successive ones of one process have the same base.
   ///
   /// - Parameter last: Nil if there was no value.
