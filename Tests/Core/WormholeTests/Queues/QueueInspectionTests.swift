@@ -85,4 +85,42 @@ struct QueueInspectionTests {
     _ = try container.sweep()
     #expect(try container.report().names.queues.count == 1)
   }
+
+  @Test("lists one after another what it lists as a whole, and what cannot be read")
+  func list() throws {
+    try scene.queue.sender("a").enqueue(0, delay: .seconds(60))
+    try scene.sendTogether([1, 2, 3], from: "b")
+    for number in 4..<7 { try scene.queue.sender("a").enqueue(.integer(Int64(number))) }
+    let consumer = try scene.queue.consume()
+    for _ in 0..<2 { #expect(try consumer.next(until: .now) != nil) }
+    let damaged = EntryFile(order: 1, sender: "c", count: 1, bytes: 3)
+    try FileDescriptor.open(scene.place + "/pending/" + damaged.text, [.writeOnly, .create])
+      .writeAll(Array("abc".utf8))
+    var found: [QueueReceipt] = []
+    let unreadable = try scene.queue.forEachListed { found.append($0) }
+    let whole = try scene.queue.listed()
+    #expect(found.map(\.id) == whole.map(\.id) && found.map(\.status) == whole.map(\.status))
+    #expect(found.count == 7 && found.filter { $0.status == .taken }.count == 3)
+    #expect(unreadable.map(\.id.batch) == [damaged])
+    withExtendedLifetime(consumer) {}
+  }
+
+  // A list that had read the names of what waits before a consumer took one showed that twice, or not.
+  @Test("lists each entry once, although it is taken and given back meanwhile")
+  func listWhileTaken() throws {
+    for number in 0..<5 { try scene.queue.sender("a").enqueue(.integer(Int64(number))) }
+    let consumer = try scene.queue.consume()
+    let first = try #require(try consumer.next(until: .now))
+    var (found, second): ([Int64?], QueueEntry?) = ([], nil)
+    _ = try scene.queue.forEachListed { entry in
+      found.append(entry.payload.int64Value)
+      guard found.count == 1 else { return }
+      // Listed as taken; and as waiting.
+      try first.acknowledge()
+      second = try consumer.next(until: .now)
+    }
+    #expect(found == [0, 1, 2, 3, 4])
+    #expect(second?.payload == 1)
+    consumer.close()
+  }
 }
