@@ -170,12 +170,14 @@ extension ChangeMonitor {
 
   /// Returns the status of a directory, if its times show each of the events from here on.
   private func seen(_ entry: WatchEntry, at path: String) -> FileStatus? {
-    // One that cannot be opened is looked at completely each time.
-    guard entry.showsInTimes, let directory = try? open(path), network(directory) == nil else {
+    guard entry.showsInTimes else { return nil }
+    do throws(Errno) {
+      let directory = try open(path)
+      return network(directory) == nil ? settled(try directory.status()) : nil
+    } catch {
+      // One that cannot be examined is looked at completely each time.
       return nil
     }
-    // The same holds for one that cannot be examined.
-    return (try? directory.status()).flatMap(settled)
   }
 
   /// - Returns: Nil if a further change may leave the times as they are, as within a tick of the clock.

@@ -279,7 +279,7 @@ struct ChangeMonitorTests: MonitorScene {
         #expect(signals.all.count <= heard + 1, "one may have been on its way")
         let before = signals.all.count
         try touch(path, "\(heard)")
-        try eventually("a change is told") { signals.all.count > before }
+        try eventually("a change is reported") { signals.all.count > before }
       }
       withExtendedLifetime(watch) {}
     #endif

@@ -106,7 +106,7 @@ struct QueueInspectionTests {
   }
 
   // A list that had read the names of what waits before a consumer took one showed that twice, or not.
-  @Test("lists each entry once, although it is taken and given back meanwhile")
+  @Test("lists each entry once, although a consumer takes it meanwhile")
   func listWhileTaken() throws {
     for number in 0..<5 { try scene.queue.sender("a").enqueue(.integer(Int64(number))) }
     let consumer = try scene.queue.consume()

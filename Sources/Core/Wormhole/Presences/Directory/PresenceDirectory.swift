@@ -214,7 +214,8 @@ package struct PresenceDirectory: PresenceStore {
     moveAside(ids, in: place)
   }
 
-  /// Watches the file of a registration for its removal, and if it is another's, for the end of its process.
+  /// Watches the file of a registration: reports its removal and, unless it is this process's own, the end
+  /// of its process.
   ///
   /// - Returns: Nil if there is no such file.
   func watchMember(

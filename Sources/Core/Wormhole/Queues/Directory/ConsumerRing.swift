@@ -173,11 +173,13 @@ final class ConsumerRing: Cancelling {
     if look.hasStopped { return .now + LeaseRequest.grace }
     let isSure = !look.hasHidden && state.quietFrom <= .now
     if isSure {
+      // One without a watch has left since the look.
+      let watched = look.living.filter { state.watches[$0.id] != nil }
       state.others.watched = Dictionary(
-        look.living.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
-      state.hasEvents = look.living.allSatisfy { state.watches[$0.id]?.hasEvents == true }
+        watched.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+      state.hasEvents = watched.allSatisfy { state.watches[$0.id]?.hasEvents == true }
       if !state.hasEvents { state.namesDue = min(state.namesDue, .now + Self.namesInterval.polled) }
-      state.isCalm = true
+      state.isCalm = watched.count == look.living.count
     }
     if look.hasHidden { state.readsNames = true }
     // A process that is stopped does not look, whoever its neighbor is.
