@@ -136,9 +136,12 @@ package final class NamedDirectory: Sendable {
   /// Watches a directory in it; neither need exist.
   package func watch(
     part: String, _ events: WatchEvents = .content,
+    pollInterval: Duration = ChangeMonitor.pollInterval,
     _ hear: @escaping @Sendable (WatchNews) -> Void
   ) -> Watch {
-    root.watch(path + "/" + part, below: kind.parents(in: root) + [path], events: events, hear)
+    root.watch(
+      path + "/" + part, below: kind.parents(in: root) + [path], events: events,
+      pollInterval: pollInterval, hear)
   }
 
   private func make() throws {

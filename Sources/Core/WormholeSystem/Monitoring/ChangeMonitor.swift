@@ -11,7 +11,7 @@ public enum ChangeDetection: Sendable, Hashable {
   case events
   /// Polling five times a second, with the reason: a network file system, or no watch left. Without an
   /// inotify instance, a queue or a registration that has not changed for forty seconds is looked at every
-  /// four seconds.
+  /// four seconds. What other consumers of a queue have left is looked for once a second at most.
   case polling(reason: String)
 }
 
@@ -101,17 +101,20 @@ package final class ChangeMonitor: Sendable {
   ///     one after the directory was removed; may create it. If it is missing after that, its
   ///     appearance is an event of the nearest existing parent: looking leaves no names behind.
   ///   - readsNames: Whether the news contain the names of entries; without them they cost less.
+  ///   - pollInterval: The shortest interval between looks if there are no events.
   ///   - hear: Called on the monitor's thread, so it must be short and not wait for a file system:
   ///     raise a latch, enqueue work. After a replacement of the directory everything must be
   ///     looked at.
   package func watch(
     path: String, parents: [String], way: String? = nil, lane: String? = nil,
     _ events: WatchEvents = .content, readsNames: Bool = true,
+    pollInterval: Duration = ChangeMonitor.pollInterval,
     prepare: @escaping @Sendable () throws -> Void,
     hear: @escaping @Sendable (WatchNews) -> Void
   ) -> Watch {
     let place = WatchEntry.Place(
-      path: path, parents: parents, way: way, lane: lane, prepare: prepare)
+      path: path, parents: parents, way: way, lane: lane, pollInterval: pollInterval,
+      prepare: prepare)
     return started(
       insert(WatchEntry(place, events: events, readsNames: readsNames, hear: hear), at: place))
   }

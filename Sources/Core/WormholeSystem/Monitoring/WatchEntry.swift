@@ -10,16 +10,20 @@ struct WatchEntry: Sendable {
     /// The lane whose looks follow one another: one for each container, so that a file system that
     /// does not answer delays no other.
     let lane: String
+    /// The shortest interval between looks at it when it is polled.
+    let pollInterval: Duration
     let prepare: @Sendable () throws -> Void
 
     init(
       path: String, parents: [String], way: String? = nil, lane: String? = nil,
+      pollInterval: Duration = ChangeMonitor.pollInterval,
       prepare: @escaping @Sendable () throws -> Void
     ) {
       self.path = path
       self.parents = parents
       self.way = way.flatMap(Self.above)
       self.lane = lane ?? parents.first ?? path
+      self.pollInterval = pollInterval
       self.prepare = prepare
     }
 
@@ -90,8 +94,11 @@ struct WatchEntry: Sendable {
 
   /// The interval between looks at what is polled: the longer without a change, the longer.
   var interval: Duration {
-    guard let seen else { return ChangeMonitor.pollInterval }
-    return max(ChangeMonitor.pollInterval, min(seen.sinceChange / 10, ChangeMonitor.calmInterval))
+    let shortest = isPolled ? place?.pollInterval : nil
+    guard let seen else { return shortest ?? ChangeMonitor.pollInterval }
+    return max(
+      shortest ?? ChangeMonitor.pollInterval, min(seen.sinceChange / 10, ChangeMonitor.calmInterval)
+    )
   }
 
   /// Whether the parent of the watched directory reports its removal. The container's parent does not, in

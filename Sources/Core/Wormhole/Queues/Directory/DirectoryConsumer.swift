@@ -437,7 +437,8 @@ extension DirectoryConsumer {
           arrivals.note(news)
           signal()
         },
-        queue.watch(part: QueueDirectory.taken, [.movedTo]) { news in
+        // Only what another one has left appears there, and each that joins or leaves changes it.
+        queue.watch(part: QueueDirectory.taken, [.movedTo], pollInterval: .seconds(1)) { news in
           directory.note(news)
           if news.isEverything { ring.noteNames(isEvent: false) }
           if free.note(news) { signal() }
