@@ -269,7 +269,8 @@ extension Queue {
           try confirmOpen()
           let loss = try tenure.noteLoss(until: deadline)
           guard terms.joinsAgain else { throw loss }
-          Diagnostics.report(loss)
+          // One that has delivered nothing has lost nothing.
+          if tenure.hasDelivered { Diagnostics.report(loss) }
           // Excludes: a loss of the tenure that another caller has begun meanwhile.
           state.withLock { if $0.tenure === tenure { $0.loss = loss } }
           tenure.endLater()

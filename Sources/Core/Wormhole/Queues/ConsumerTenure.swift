@@ -87,6 +87,9 @@ final class ConsumerTenure: Sendable {
 
   var nextRetry: ContinuousClock.Instant? { deliveries.due }
 
+  /// Whether it has delivered an entry.
+  var hasDelivered: Bool { steps.withLock(\.hasDelivered) }
+
   var inheritable: Int32? { registration?.inheritable }
 
   func takesNoMore() { deliveries.isFinal.store(true, ordering: .relaxed) }
@@ -147,6 +150,7 @@ struct ConsumerSteps {
   private let terms: DeliveryTerms
   var source: any ConsumerSource
   private var hasLooked = false
+  private(set) var hasDelivered = false
   /// Whether the last delivered entry had been given back before.
   private var wasReleased = false
   private var current: (batch: TakenBatch, next: Int)?
@@ -238,7 +242,7 @@ struct ConsumerSteps {
   }
 
   /// - Returns: nil if it has ended instead.
-  private func deliver(
+  private mutating func deliver(
     _ batch: TakenBatch, _ index: Int, until deadline: ContinuousClock.Instant?
   ) throws -> QueueEntry? {
     let entry = batch.entries[index]
@@ -249,6 +253,7 @@ struct ConsumerSteps {
     }
     if let id = payload.attachmentID { try batch.store.takeAttachment(id) }
     guard let (attempt, deliveries) = try batch.deliver(index, until: deadline) else { return nil }
+    hasDelivered = true
     let isAgain = deliveries > 1
     let queue = terms.queue
     Diagnostics.note(
