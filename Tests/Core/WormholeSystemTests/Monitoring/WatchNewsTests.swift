@@ -36,7 +36,10 @@ struct WatchNewsTests {
     try removeFile(directory.path + "/a")
     try touch("b")
     try FileDescriptor.open(directory.path, [.readOnly, .directory]).setPermissions(0o500)
-    try eventually("all is reported") { heard.all.contains { $0.own.contains(.attributes) } }
+    try eventually("all is reported") {
+      heard.all.contains { $0.own.contains(.attributes) }
+        && creations.all.contains { $0.names[name("b")] != nil }
+    }
     var all = WatchNews()
     for news in heard.all { all.merge(news) }
     #expect(all.names[name("a")] == [.created, .deleted])

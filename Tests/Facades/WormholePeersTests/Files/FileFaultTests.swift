@@ -130,7 +130,7 @@ struct FileFaultTests {
     "is delivered exactly once, or has failed and is in its place", arguments: Way.allCases,
     [Errno.tooManyOpenFiles, .noSpace, .inputOutput])
   func oneCall(way: Way, error: Errno) throws {
-    let stride = Self.stride(9)
+    let stride = Self.stride(18)
     var step = try entering() + Self.first(stride)
     while true {
       let attempt = try Attempt(way)
@@ -145,7 +145,7 @@ struct FileFaultTests {
     "is delivered exactly once, or is in its place, if a call of the next attempt also fails",
     arguments: Way.allCases)
   func retries(way: Way) throws {
-    let stride = Self.stride(19)
+    let stride = Self.stride(29)
     let first = try entering() + Self.first(stride)
     var step = first
     while true {
@@ -170,7 +170,7 @@ struct FileFaultTests {
     "is delivered exactly once, or is in its place, if its sender is killed after a failed call",
     arguments: Way.allCases)
   func undoing(way: Way) throws {
-    let stride = Self.stride(23)
+    let stride = Self.stride(37)
     var step = try entering() + Self.first(stride)
     while true {
       var after = 1 + Self.first(stride)
