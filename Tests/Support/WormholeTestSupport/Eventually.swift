@@ -28,7 +28,7 @@ package func eventually(
   while try !condition() {
     guard ContinuousClock.now < deadline else { throw NeverHappened(what: what) }
     pauseThread(pause)
-    pause = min(pause * 3 / 2, .milliseconds(30))
+    pause = min(pause * 3 / 2, .milliseconds(100))
   }
 }
 

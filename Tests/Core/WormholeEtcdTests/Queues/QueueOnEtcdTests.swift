@@ -18,6 +18,8 @@ struct QueueOnEtcdTests {
   private func queue(through endpoint: String? = nil) throws -> Queue {
     var location = try #require(try TestEngine.etcd.location(of: directory.path))
     if let endpoint { location.endpoints = [endpoint] }
+    // The machine may be busy with other tests.
+    location.lifetime = .seconds(60)
     return try SharedContainer(etcd: location, companion: directory.path).queue("q")
   }
 

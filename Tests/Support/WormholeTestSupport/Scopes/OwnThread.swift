@@ -57,7 +57,7 @@ private final class ThreadExecutor: TaskExecutor {
 /// The limit on concurrent tests. They mostly wait, so it exceeds the number of cores. With all of
 /// them at once, each would take as long as all together.
 private final class Places: Sendable {
-  static let working = Places(free: count ?? 12)
+  static let working = Places(free: count ?? 8)
   static let waiting = Places(free: count ?? 8)
   /// TEST_PLACES=3 in the environment is for a build that is slow, so that waits end within their deadlines.
   private static let count = Program.environment("TEST_PLACES").flatMap { Int($0) }
