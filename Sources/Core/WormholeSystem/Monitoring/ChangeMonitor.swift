@@ -10,7 +10,7 @@ public enum ChangeDetection: Sendable, Hashable {
   /// Events of the kernel, within a fraction of a millisecond.
   case events
   /// Polling five times a second, with the reason: a network file system, or no watch left. Without an
-  /// inotify instance, a queue or a registration that has not changed for forty seconds is looked at every
+  /// inotify instance, a queue or a registration that has not changed for twenty seconds is looked at every
   /// four seconds. What other consumers of a queue have left is looked for once a second at most.
   case polling(reason: String)
 }
@@ -30,7 +30,7 @@ package final class ChangeMonitor: Sendable {
 
   /// The interval between looks at a polled directory, and for a missing one.
   package static let pollInterval: Duration = .milliseconds(200)
-  /// The interval between looks at a polled directory that has not changed for ten times as long.
+  /// The interval between looks at a polled directory that has not changed for five times as long.
   static let calmInterval: Duration = .seconds(4)
   /// The time without a removal in a container after which removed directories are created again. A
   /// program that removes a directory may be about to remove the whole container (`rm -r`), which

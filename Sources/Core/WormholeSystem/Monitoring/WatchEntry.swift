@@ -97,7 +97,7 @@ struct WatchEntry: Sendable {
     let shortest = isPolled ? place?.pollInterval : nil
     guard let seen else { return shortest ?? ChangeMonitor.pollInterval }
     return max(
-      shortest ?? ChangeMonitor.pollInterval, min(seen.sinceChange / 10, ChangeMonitor.calmInterval)
+      shortest ?? ChangeMonitor.pollInterval, min(seen.sinceChange / 5, ChangeMonitor.calmInterval)
     )
   }
 
