@@ -154,11 +154,11 @@ struct HostileArchiveTests {
     ])
   }
 
-  /// With EVERY_STEP each of thousands; otherwise some of them.
   @Test("of any class, with any value in the place of a field, is read or refused")
   func fields() throws {
     var archives: [(String, PropertyListValue)] = []
     for (name, fields, others) in Self.classes {
+      archives.append((name, archive(of: name, fields)))
       for field in fields.keys.sorted() + others {
         for value in Self.values {
           let changed = fields.merging([field: value]) { $1 }
@@ -166,11 +166,7 @@ struct HostileArchiveTests {
         }
       }
     }
-    let tried = TriedSteps.of(archives.count, atMost: 400).map { archives[$0] }
-    let unchanged = Self.classes.map { ($0.name, archive(of: $0.name, $0.fields)) }
-    let counts = (try read(unchanged), try read(tried))
-    #expect(counts.0 > 20, "\(counts)")
-    #expect(counts.1 > (TriedSteps.isThorough ? 300 : 10), "\(counts)")
+    #expect(try read(archives) > 300)
   }
 
   @Test("of a set with another number of ranges than its data has is refused")
