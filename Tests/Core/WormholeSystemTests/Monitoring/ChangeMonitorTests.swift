@@ -285,6 +285,15 @@ struct ChangeMonitorTests: MonitorScene {
     #endif
   }
 
+  @Test("looks no more often at what it polls than its watch asks for")
+  func pollInterval() {
+    let place = WatchEntry.Place(path: "/a", parents: [], pollInterval: .seconds(1), prepare: {})
+    var entry = WatchEntry(place, events: [.movedTo], hear: { _ in })
+    #expect(entry.interval == ChangeMonitor.pollInterval)
+    entry.detection = .polling(reason: "no instance")
+    #expect(entry.interval == .seconds(1))
+  }
+
   @Test("tries again and again to create a directory, until it can")
   func failsRepeatedly() throws {
     let path = directory.path + "/a"
