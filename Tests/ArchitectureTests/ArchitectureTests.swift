@@ -49,23 +49,6 @@ struct ArchitectureTests {
     }
   }
 
-  /// SwiftPM refuses a package graph in which two targets have one name, and `vapor/queues` has a target
-  /// `Queues`.
-  @Test("have names that other packages do not use: an original's, or one with Wormhole")
-  func names() throws {
-    let originals: Set = [
-      "notify", "NSFileCoordination", "GroupDefaults", "SharedUserDefaults", "WatchConnectivity",
-      "Communicator", "MMWormhole", "ConnectivityTesting",
-    ]
-    // A client loads no tests.
-    let loaded = targets(ofManifest: try SourceTree.manifest()).filter {
-      !["test", "testTarget"].contains($0.kind)
-    }
-    #expect(loaded.count > 30)
-    let others = loaded.map(\.name).filter { !$0.hasPrefix("Wormhole") }
-    #expect(Set(others) == originals)
-  }
-
   @Test("of no library but its own carry the engine for etcd, and of the core only four")
   func otherEngine() throws {
     let all = targets(ofManifest: try SourceTree.manifest())
