@@ -94,11 +94,9 @@ struct WatchEntry: Sendable {
 
   /// The interval between looks at what is polled: the longer without a change, the longer.
   var interval: Duration {
-    let shortest = isPolled ? place?.pollInterval : nil
-    guard let seen else { return shortest ?? ChangeMonitor.pollInterval }
-    return max(
-      shortest ?? ChangeMonitor.pollInterval, min(seen.sinceChange / 5, ChangeMonitor.calmInterval)
-    )
+    let shortest = (isPolled ? place?.pollInterval : nil) ?? ChangeMonitor.pollInterval
+    guard let seen else { return shortest }
+    return max(shortest, min(seen.sinceChange / 5, ChangeMonitor.calmInterval))
   }
 
   /// Whether the parent of the watched directory reports its removal. The container's parent does not, in

@@ -1,0 +1,78 @@
+import Synchronization
+import Testing
+import WormholeTestSupport
+
+@testable import WormholeSystem
+
+@Suite("The change monitor, where it gets no watch,", .blocking)
+struct PollingTests: MonitorScene {
+  let directory: TemporaryDirectory
+  let monitor = ChangeMonitor()
+
+  init() throws { directory = try TemporaryDirectory() }
+
+  @Test("polls a directory that it cannot watch, beside its watches, until it can")
+  func pollsAndRecovers() throws {
+    #if DEBUG
+      let healthy = monitor.watch(path: try make("a"), parents: [], prepare: {}, hear: { _ in })
+      let path = try make("b")
+      let signals = Heard<Int>()
+      let none = Faults.Plan { call, _ in
+        call == .inotifyAddWatch ? .fail(.noSpace) : .proceed
+      }
+      let polled = Faults.$plan.withValue(none) {
+        monitor.watch(path: path, parents: [], prepare: {}, hear: { _ in signals.add(1) })
+      }
+      #expect(polled.detection != .events)
+      try eventually("it is looked at") { !signals.all.isEmpty }
+      try eventually("it is watched as soon as there is a watch") {
+        try KernelWatches.contain(path)
+      }
+      withExtendedLifetime((healthy, polled)) {}
+    #endif
+  }
+
+  @Test(
+    "is silent about what it polls without an instance as long as the times show no change",
+    arguments: [false, true])
+  func pollsTimes(_ isOpen: Bool) throws {
+    #if DEBUG
+      let path = try make("a")
+      let signals = Heard<Int>()
+      let none = Faults.Plan { call, _ in call == .inotifyInit ? .fail(.tooManyOpenFiles) : .proceed
+      }
+      let watch = try Faults.$plan.withValue(none) {
+        guard isOpen else {
+          return monitor.watch(
+            path: path, parents: [], [.movedTo, .created], prepare: {},
+            hear: { _ in signals.add(1) })
+        }
+        return try monitor.watchOpen(
+          FileDescriptor.open(path, [.pathOnly, .directory]), [.attributes, .selfDeleted]
+        ) { _ in signals.add(1) }
+      }
+      #expect(watch.detection != .events)
+      for _ in 0..<2 {
+        try eventually("its last change is old enough to see the next one") {
+          monitor.state.withLock { $0.entries.values.first?.seen != nil }
+        }
+        let (heard, turns) = (signals.all.count, monitor.statistics.wakeUps)
+        try eventually("it was looked at") { monitor.statistics.wakeUps > turns + 8 }
+        #expect(signals.all.count <= heard + 1, "one may have been on its way")
+        let before = signals.all.count
+        try touch(path, "\(heard)")
+        try eventually("a change is reported") { signals.all.count > before }
+      }
+      withExtendedLifetime(watch) {}
+    #endif
+  }
+
+  @Test("looks no more often at what it polls than its watch asks for")
+  func pollInterval() {
+    let place = WatchEntry.Place(path: "/a", parents: [], pollInterval: .seconds(1), prepare: {})
+    var entry = WatchEntry(place, events: [.movedTo], hear: { _ in })
+    #expect(entry.interval == ChangeMonitor.pollInterval)
+    entry.detection = .polling(reason: "no instance")
+    #expect(entry.interval == .seconds(1))
+  }
+}
