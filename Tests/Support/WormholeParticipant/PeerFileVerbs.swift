@@ -8,16 +8,16 @@ import WormholeSystem
 /// The verbs of a participant about files, as a peer of a name.
 ///
 /// ```
-/// file-intend ME PEER PATH [moved]  stores the intention to send a file, and does not copy it
-/// file-send ME PEER PATH [moved]    sends a file, and waits until it is stored
-/// file-copy ME                      copies the files to send, on this very thread
-/// file-end ME                       the outcome of the last sent file
-/// file-receive ME [SECONDS]         becomes the receiver within SECONDS
-/// file-next ME                      takes a file and keeps it: "SENDER NAME SIZE [again]"
-/// file-acknowledge ME               acknowledges the last taken file
-/// file-fail ME                      fails the last taken file
-/// file-claim ME PATH                claims the last taken file
-/// file-work ME DIRECTORY            receives until none waits: claims each file as DIRECTORY/NAME
+/// file-intend ME PEER PATH   stores the intention to send a file, and does not copy it
+/// file-send ME PEER PATH     sends a file, and waits until it is stored
+/// file-copy ME               copies the files to send, on this very thread
+/// file-end ME                the outcome of the last sent file
+/// file-receive ME [SECONDS]  becomes the receiver within SECONDS
+/// file-next ME               takes a file and keeps it: "SENDER NAME SIZE [again]"
+/// file-acknowledge ME        acknowledges the last taken file
+/// file-fail ME               fails the last taken file
+/// file-move ME PATH          moves the last taken file
+/// file-work ME DIRECTORY     receives until none waits: moves each file to DIRECTORY/NAME
 /// ```
 enum PeerFileVerbs {
   private struct Kept {
@@ -34,11 +34,10 @@ enum PeerFileVerbs {
     switch verb {
     case "file-intend", "file-send":
       let url = URL(filePath: rest[1])
-      let options = PeerFileOptions(isMoved: rest.count > 2)
       let transfer =
         verb == "file-send"
-        ? try session.transfer(fileAt: url, to: rest[0], options: options)
-        : try session.intendTransfer(fileAt: url, to: rest[0], options: options)
+        ? try session.transfer(fileAt: url, to: rest[0])
+        : try session.intendTransfer(fileAt: url, to: rest[0])
       kept.withLock { $0.transfers[name] = transfer }
       if verb == "file-send" { try transfer.waitUntilStored(until: .now + .seconds(100)) }
     case "file-copy": try session.sendOutgoingFiles()
@@ -57,11 +56,11 @@ enum PeerFileVerbs {
       return describe(next)
     case "file-acknowledge": try file?.acknowledge()
     case "file-fail": try file?.fail("on purpose")
-    case "file-claim": try file?.claim(to: URL(filePath: rest[0]))
+    case "file-move": try file?.move(to: URL(filePath: rest[0]))
     case "file-work":
       let receiver = try session.receiveFiles(until: .now + .seconds(5))
       while let next = try receiver.next(until: .now) {
-        try next.claim(to: URL(filePath: rest[0] + "/" + next.name))
+        try next.move(to: URL(filePath: rest[0] + "/" + next.name))
         try next.acknowledge()
       }
     default: return "error usage"

@@ -138,7 +138,7 @@ package protocol TakenStore: Sendable {
   func takeAttachment(_ id: String) throws
 
   /// The file that accompanies an entry has its place now, so it counts as processed.
-  func noteClaimed(_ id: String) throws
+  func noteMovedAway(_ id: String) throws
 
   /// Adds a line to the record of deliveries; see `DeliveryLog`.
   ///

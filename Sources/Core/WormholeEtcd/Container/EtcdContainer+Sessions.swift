@@ -7,28 +7,25 @@ extension EtcdContainer {
   /// How often a session is made again because the history was replaced meanwhile.
   private static let attempts = 3
 
-  /// Returns a session of this process in the container, and creates one if there is none, or if
+  /// Returns the session of this process in the container, and creates one if there is none, or if
   /// it has ended. It lasts as long as a caller keeps it.
   ///
-  /// - Parameter isLasting: Whether it is the one for work that another process may continue: it
-  ///   lasts ten minutes longer.
-  /// - Complexity: One request at its first use. A lasting one has one every 300 seconds then.
-  func session(isLasting: Bool = false) throws(EtcdError) -> EtcdSession {
-    let lifetime = isLasting ? Self.lastingLifetime : location.lifetime
+  /// - Complexity: One request at its first use.
+  func session() throws(EtcdError) -> EtcdSession {
     let deadline = soon
     // The caller before has a deadline of its own, which may be a later one.
     guard
       shared.making.wait(timeout: .now() + (deadline - .now).dispatchInterval) == .success
     else { throw EtcdError(.unreachable, "no lease was granted in time") }
     defer { shared.making.signal() }
-    if let session = shared.sessions.withLock({ $0[isLasting: isLasting] }) {
+    if let session = shared.sessions.withLock({ $0.ofProcess }) {
       if session.isAlive { return session }
       session.endWithHistory(until: deadline)
     }
     for _ in 0..<Self.attempts {
-      let new = try EtcdSession(client, lifetime: lifetime, isLasting: isLasting, until: deadline)
+      let new = try EtcdSession(client, lifetime: location.lifetime, until: deadline)
       let isFirst = shared.sessions.withLock { sessions in
-        sessions[isLasting: isLasting] = new
+        sessions.ofProcess = new
         return !exchange(&sessions.isFollowed, with: true)
       }
       if isFirst { shared.followers.addSession(of: shared) }
@@ -41,15 +38,13 @@ extension EtcdContainer {
 
   /// Makes a step under the session of this process; once more under a new one if etcd has ended the
   /// session, and this process has not learned of that yet.
-  func underSession<Result>(
-    isLasting: Bool = false, _ step: (EtcdSession) throws -> Result
-  ) throws -> Result {
-    let session = try session(isLasting: isLasting)
+  func underSession<Result>(_ step: (EtcdSession) throws -> Result) throws -> Result {
+    let session = try session()
     do {
       return try step(session)
     } catch let error as EtcdError where error.code == .leaseGone {
       session.end()
-      return try step(self.session(isLasting: isLasting))
+      return try step(self.session())
     }
   }
 

@@ -57,12 +57,6 @@ package struct EtcdContainer: Sendable {
     weak var ofProcess: EtcdSession?
     /// Whether there ever was a session.
     var isFollowed = false
-    var lasting: EtcdSession?
-
-    subscript(isLasting isLasting: Bool) -> EtcdSession? {
-      get { isLasting ? lasting : ofProcess }
-      set { if isLasting { lasting = newValue } else { ofProcess = newValue } }
-    }
   }
 
   let shared: Shared
@@ -106,8 +100,6 @@ package struct EtcdContainer: Sendable {
   package static let maximumOperations = 128
   /// The longest lifetime of a lease, in seconds (etcd's limit).
   package static let longestLease: Int64 = 9_000_000_000
-  /// How long unfinished work of a process waits for the next one to continue it.
-  static let lastingLifetime: Duration = .seconds(600)
 
   init(_ shared: Shared, _ limit: CallLimit = CallLimit()) {
     self.shared = shared

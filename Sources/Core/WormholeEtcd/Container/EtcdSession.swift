@@ -10,15 +10,11 @@ import WormholeSystem
 /// process exits. A process that was stopped, or could not reach etcd, for longer than the lifetime
 /// has lost it with all of its keys, and learns that with its next call: it is **fenced** by
 /// conditions that name these keys.
-///
-/// A **lasting** session is not revoked: it ends a lifetime after the process, if no other process
-/// has taken its keys over by then.
 package final class EtcdSession: Sendable {
   package let lease: Int64
   package let lifetime: Duration
   /// The history in which it was made; its holders' knowledge counts in no other.
   package let history: Int
-  private let isLasting: Bool
   private let client: EtcdClient
   private let processID = Program.processID
   private let state: Mutex<State>
@@ -38,27 +34,23 @@ package final class EtcdSession: Sendable {
   static let exitWait: Duration = .milliseconds(250)
 
   init(
-    _ client: EtcdClient, lifetime: Duration, isLasting: Bool = false,
-    until deadline: ContinuousClock.Instant
+    _ client: EtcdClient, lifetime: Duration, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) {
     let sent = ContinuousClock.now
     history = client.history
     lease = try client.grantLease(lifetime: lifetime, until: deadline)
     self.client = client
     self.lifetime = lifetime
-    self.isLasting = isLasting
     state = Mutex(State(kept: sent))
-    if !isLasting {
-      Self.live.withLock { $0[lease] = Weak(object: self) }
-      _ = Self.endsAtExit
-    }
+    Self.live.withLock { $0[lease] = Weak(object: self) }
+    _ = Self.endsAtExit
     keepAliveLater(after: renewal)
   }
 
   deinit {
     let (client, lease, lifetime) = (client, lease, lifetime)
     Self.live.withLock { $0[lease] = nil }
-    guard !isLasting, isAlive, Program.processID == processID else { return }
+    guard isAlive, Program.processID == processID else { return }
     Blocking.queue().async {
       // Its users have removed their keys; without this the lease ends by itself a little later.
       _ = try? client.revokeLease(lease, until: .now + lifetime)
@@ -196,8 +188,8 @@ package final class EtcdSession: Sendable {
   func endWithHistory(until deadline: ContinuousClock.Instant) {
     guard !state.withLock(\.hasEnded), Program.processID == processID else { return }
     let handlers = takeHandlers()
-    // If this fails, the lease expires by itself a little later. A lasting one stays for others.
-    if !isLasting { _ = try? client.revokeLease(lease, until: deadline) }
+    // If this fails, the lease expires by itself a little later.
+    _ = try? client.revokeLease(lease, until: deadline)
     Self.call(handlers)
   }
 

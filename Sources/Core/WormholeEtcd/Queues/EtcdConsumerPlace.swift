@@ -11,8 +11,6 @@ final class EtcdConsumerPlace: ConsumerPlace, EtcdCompanion {
   /// The name of its key.
   let id = Nonce.next()
   let view: EtcdQueueView
-  /// The parts of files whose fetching did not end.
-  let parts = FetchedParts()
   private let isAlone: Bool
   /// The session of its key; nil before it has begun.
   private let session = Mutex<EtcdSession?>(nil)
@@ -112,7 +110,6 @@ final class EtcdConsumerPlace: ConsumerPlace, EtcdCompanion {
     do {
       guard let place = try store.queue.open() else { return }
       for name in directories {
-        if withFiles { try place.keep(in: name, parts) }
         try place.removeEtcdConsumer(name, withFiles: withFiles)
       }
     } catch {

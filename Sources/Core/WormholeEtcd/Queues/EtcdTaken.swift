@@ -53,12 +53,12 @@ final class EtcdTaken: TakenStore {
 
   func takeAttachment(_ id: String) throws {
     let item = try taken(id)
-    let isClaimed = try knownClaim().marks[BatchClaim.claimedMark + id] != nil
+    let isMovedAway = try knownClaim().marks[BatchClaim.movedAwayMark + id] != nil
     let place = try store.queue.openOrMake()
     try place.prepare(own.directory)
     guard let found = item.flatMap({ AttachmentManifest($0.value) }) else { return }
-    try place.receive(id, by: own.directory, isClaimed: isClaimed, parts: own.parts) {
-      try store.download(found, into: $0, continuing: $1)
+    try place.receive(id, by: own.directory, isMovedAway: isMovedAway) {
+      try store.download(found, into: $0)
     }
   }
 
@@ -70,8 +70,8 @@ final class EtcdTaken: TakenStore {
     return item
   }
 
-  func noteClaimed(_ id: String) throws {
-    try change { $0.marks[BatchClaim.claimedMark + id] = "" }
+  func noteMovedAway(_ id: String) throws {
+    try change { $0.marks[BatchClaim.movedAwayMark + id] = "" }
   }
 
   func log(_ line: String, until deadline: ContinuousClock.Instant?) throws -> Bool {

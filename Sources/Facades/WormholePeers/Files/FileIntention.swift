@@ -11,9 +11,6 @@ struct FileIntention: Sendable {
   let peer: String
   let source: String
   let size: Int64
-  /// Identifies the file, so that no other is removed when it was moved by copying.
-  let device: UInt64
-  let inode: UInt64
   let metadata: PropertyListValue?
   let options: PeerFileOptions
 
@@ -30,8 +27,6 @@ struct FileIntention: Sendable {
     self.peer = peer
     self.source = source.path
     size = source.status.size
-    device = source.status.device
-    inode = source.status.inode
     self.metadata = metadata
     self.options = options
   }
@@ -52,11 +47,8 @@ struct FileIntention: Sendable {
     self.peer = peer
     self.source = source
     self.size = size
-    device = value["device"]?.uint64Value ?? 0
-    inode = value["inode"]?.uint64Value ?? 0
     metadata = value["metadata"]
     options = PeerFileOptions(
-      isMoved: value["isMoved"]?.boolValue ?? false,
       durability: value["isDurable"]?.boolValue == true ? .durable : .standard,
       expiry: value["expiry"]?.doubleValue.flatMap {
         $0.isNaN ? nil : .seconds(min(max($0, 0), 1e12))
@@ -68,9 +60,7 @@ struct FileIntention: Sendable {
   var value: PropertyListValue {
     var value: PropertyListValue = [
       "transfer": .string(id), "peer": .string(peer), "source": .string(source),
-      "size": .integer(size), "device": PropertyListValue(device),
-      "inode": PropertyListValue(inode), "isMoved": .boolean(options.isMoved),
-      "isDurable": .boolean(options.durability == .durable),
+      "size": .integer(size), "isDurable": .boolean(options.durability == .durable),
     ]
     value["metadata"] = metadata
     value["expiry"] = options.expiry.map { .real($0 / .seconds(1)) }
@@ -86,16 +76,13 @@ struct FileNotice: Sendable {
   let name: String
   let size: Int64
   let metadata: PropertyListValue?
-  /// XXH64 of the content, where it was copied byte by byte.
-  let checksum: UInt64?
 
-  init(_ intention: FileIntention, attachment: String, size: Int64, checksum: UInt64?) {
+  init(_ intention: FileIntention, attachment: String, size: Int64) {
     id = intention.id
     self.attachment = attachment
     name = Self.lastComponent(intention.source)
     self.size = size
     metadata = intention.metadata
-    self.checksum = checksum
   }
 
   /// Reads an entry's payload; nil if it has another form.
@@ -109,7 +96,6 @@ struct FileNotice: Sendable {
     name = Self.lastComponent(value["name"]?.stringValue ?? "")
     self.size = size
     metadata = value["metadata"]
-    checksum = value["checksum"]?.stringValue.flatMap { UInt64($0, radix: 16) }
   }
 
   var value: PropertyListValue {
@@ -118,7 +104,6 @@ struct FileNotice: Sendable {
       "size": .integer(size),
     ]
     value["metadata"] = metadata
-    value["checksum"] = checksum.map { .string(String($0, radix: 16)) }
     return value
   }
 
@@ -130,69 +115,24 @@ struct FileNotice: Sendable {
   }
 }
 
-// The source of a transfer that was copied instead of moved; it is removed in the end.
-extension FileIntention {
-  enum SourceState {
-    /// It exists, and no other process removes it or takes the transfer back.
-    case locked
-    /// It is gone, or another program's file has its name, or it was never to be removed.
-    case gone
-    /// Another process has it locked.
-    case busy
-  }
-
-  /// Whether the very file that was sent still exists.
-  var isSourceThere: Bool {
-    // An error means that the file was moved or cannot be reached, so it must be left alone.
-    (try? fileStatus(source)).map(isSource) ?? false
-  }
-
-  private func isSource(_ status: FileStatus) -> Bool {
-    status.device == device && status.inode == inode
-  }
-
-  /// Calls a closure with the source locked (flock(2)), if it exists.
-  ///
-  /// A sender that was stopped just before it removes the source would otherwise remove, when it
-  /// continues, a file that another process has put back under the same name by then. The kernel
-  /// releases the lock of a process that is killed. No process waits for the lock.
-  func withSource<Result>(_ body: (SourceState) throws -> Result) throws -> Result {
-    guard options.isMoved else { return try body(.gone) }
-    let file: FileDescriptor
-    do throws(Errno) {
-      file = try FileDescriptor.open(source, [.readOnly, .nonBlocking, .noFollow])
-    } catch {
-      switch error {
-      case .noSuchFile, .notDirectory, .tooManyLinks, .noSuchDevice, .accessDenied:
-        return try body(.gone)
-      default: throw error
-      }
-    }
-    guard isSource(try file.status()) else { return try body(.gone) }
-    guard try file.tryLock(.exclusive) else { return try body(.busy) }
-    // It may have been removed before it was locked.
-    return try body(isSourceThere ? .locked : .gone)
-  }
-}
-
 /// A file that is to be sent, open.
 ///
 /// If the path ends in a symbolic link, its target is copied, as by other programs that are given a
-/// path. A link that is to be moved is refused, because a rename would hand over the link. Only a
-/// regular file is accepted, and opening never waits: a FIFO is opened without its other end.
+/// path. Only a regular file is accepted, and opening never waits: a FIFO is opened without its other
+/// end.
 struct SourceFile: ~Copyable {
   let path: String
   let status: FileStatus
   let descriptor: FileDescriptor
 
   /// - Throws: `PeerError`: `fileAccess`.
-  init(_ path: String, isMoved: Bool, to peer: String) throws(PeerError) {
-    let file = try Self.open(path, isMoved: isMoved, to: peer)
+  init(_ path: String, to peer: String) throws(PeerError) {
+    let file = try Self.open(path, to: peer)
     let status: FileStatus
     do throws(Errno) {
       status = try file.status()
     } catch {
-      throw Self.refused(path, to: peer, Self.reason(error, isMoved: isMoved), error)
+      throw Self.refused(path, to: peer, "\(error)", error)
     }
     guard status.kind == .regular else {
       let kind = status.kind == .directory ? "directory" : "\(status.kind)"
@@ -205,24 +145,13 @@ struct SourceFile: ~Copyable {
     descriptor = file
   }
 
-  private static func open(
-    _ path: String, isMoved: Bool, to peer: String
-  ) throws(PeerError) -> FileDescriptor {
+  private static func open(_ path: String, to peer: String) throws(PeerError) -> FileDescriptor {
     do throws(Errno) {
-      let options: OpenOptions = [.readOnly, .nonBlocking]
-      return try FileDescriptor.open(path, isMoved ? options.union(.noFollow) : options)
+      return try FileDescriptor.open(path, [.readOnly, .nonBlocking])
     } catch {
-      throw refused(path, to: peer, reason(error, isMoved: isMoved), error)
-    }
-  }
-
-  private static func reason(_ error: Errno, isMoved: Bool) -> String {
-    switch error {
-    case .tooManyLinks where isMoved:
-      "it is a symbolic link, and moving it would hand over the link and not the file"
-    // open(2): a FIFO or device without its other end, a socket.
-    case .noSuchDevice: "it is not a regular file"
-    default: "\(error)"
+      // open(2): a FIFO or device without its other end, a socket.
+      let reason = error == .noSuchDevice ? "it is not a regular file" : "\(error)"
+      throw refused(path, to: peer, reason, error)
     }
   }
 

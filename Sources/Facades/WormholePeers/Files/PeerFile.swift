@@ -3,15 +3,15 @@ import Wormhole
 public import WormholePropertyLists
 import WormholeSystem
 
-/// A received file: deleted with its acknowledgement, unless it was claimed; see `PeerDelivery`.
+/// A received file: deleted with its acknowledgement, unless it was moved away; see `PeerDelivery`.
 ///
-/// To keep it, `claim` it, or move it away from `url`: both have the same effect. It then counts as
-/// processed, even if the process dies before it acknowledges.
+/// To keep it, `move(to:)` it, or rename the file at `url`: both have the same effect. It then counts
+/// as processed, even if the process dies before it acknowledges.
 ///
 /// ```swift
 /// let files = try await PeerSession("watch", in: container).receiveFiles()
 /// while let received = try await files.next(until: .now + .seconds(5)) {
-///   try received.claim(to: URL(filePath: "/tmp/" + received.name))
+///   try received.move(to: URL(filePath: "/tmp/" + received.name))
 ///   try received.acknowledge()
 /// }
 /// ```
@@ -38,7 +38,7 @@ public final class PeerFile: PeerDelivery {
       case .present(let bytes):
         try entry.fail("it is damaged: \(bytes) bytes of \(notice.size) are there")
       // By a process that died before it could acknowledge.
-      case .claimed: try entry.acknowledge()
+      case .movedAway: try entry.acknowledge()
       case .missing: try entry.fail("its content is not there")
       }
     } catch let error as AppGroupError where error.code == .notAValue {
@@ -68,59 +68,20 @@ public final class PeerFile: PeerDelivery {
 
   private func action(_ verb: String) -> String { "\(verb) a file from \"\(sender)\"" }
 
-  /// Whether its content can be verified: its sender computed a checksum, because it copied the
-  /// bytes. There is none for a file that was moved, that shares its content with the source, or
-  /// that has holes, because the sender did not read the bytes.
-  public var hasChecksum: Bool { notice.checksum != nil }
+  // MARK: Moving it
 
-  /// Reads the content and compares it with the checksum that its sender computed. Its size was
-  /// compared before it was delivered.
+  /// Makes the file the receiver's own: a rename, or a copy onto another file system, which is on the
+  /// disk before it gets its name.
   ///
-  /// This reads the whole file once more, so it is not done for every file. Blocks its thread.
-  ///
-  /// - Returns: false if there is no checksum.
-  /// - Throws: `PeerError.Code.damaged`; `.fileAccess` when it was claimed; `.replaced`; or an
-  ///   error of the container.
-  @discardableResult
-  public func verify() throws -> Bool {
-    guard let checksum = notice.checksum else { return false }
-    try betweenPeers(action("verify"), sender) {
-      try verify(AttachmentChecksum.value(of: content(action("verify"))), checksum)
-    }
-    return true
-  }
-
-  private func verify(_ found: UInt64, _ checksum: UInt64) throws(PeerError) {
-    guard found != checksum else { return }
-    throw PeerError(
-      .damaged, action("verify"), peer: sender,
-      reason:
-        "its content differs from the one that was sent: its checksum is \(String(found, radix: 16)), not "
-        + String(checksum, radix: 16), remedy: "ask for it again")
-  }
-
-  private func content(_ action: String) throws -> FileDescriptor {
-    guard let file = try attachment.open() else {
-      throw PeerError(
-        .fileAccess, action, peer: sender, reason: "it was claimed, or moved away, already")
-    }
-    return file
-  }
-
-  // MARK: Claiming
-
-  /// Makes the file the receiver's own: a rename, or a copy onto another file system, which is
-  /// verified and on the disk before it gets its name.
-  ///
-  /// A receiver that was replaced while it was stopped claims nothing. Only on another file system
-  /// may it have claimed a copy, if it was stopped just then.
+  /// A receiver that was replaced while it was stopped moves nothing. Only on another file system
+  /// may it have made a copy, if it was stopped just then.
   ///
   /// - Parameter destination: the new place; an existing file is replaced in one step.
-  /// - Throws: `PeerError.Code.fileAccess` when that is impossible, or the file was claimed before;
-  ///   `.replaced`; `.damaged`. A file at the destination is then intact.
-  public func claim(to destination: URL) throws {
-    _ = try betweenPeers(claiming, sender) {
-      try claim(.replace, toFirstFreeOf: [SourceFile.path(of: destination, to: sender)])
+  /// - Throws: `PeerError.Code.fileAccess` when that is impossible, or the file was moved before;
+  ///   `.replaced`. A file at the destination is then intact.
+  public func move(to destination: URL) throws {
+    _ = try betweenPeers(action("move"), sender) {
+      try move(.replace, toFirstFreeOf: [SourceFile.path(of: destination, to: sender)])
     }
   }
 
@@ -128,58 +89,55 @@ public final class PeerFile: PeerDelivery {
   ///
   /// - Parameter paths: Absolute, in one directory.
   /// - Returns: The first path that was free, which it has now; nil if all are taken.
-  package func claim(toFirstFreeOf paths: some Sequence<String>) throws -> String? {
-    try betweenPeers(claiming, sender) { try claim(.keep, toFirstFreeOf: paths) }
+  package func move(toFirstFreeOf paths: some Sequence<String>) throws -> String? {
+    try betweenPeers(action("move"), sender) { try move(.keep, toFirstFreeOf: paths) }
   }
 
-  private var claiming: String { action("claim") }
-
-  private func claim(
+  private func move(
     _ mode: RenameMode, toFirstFreeOf paths: some Sequence<String>
   ) throws -> String? {
-    var copy: ClaimedCopy?
+    var copy: ReceivedCopy?
     for path in paths {
       do {
-        if copy == nil, try attachment.claim(to: path, mode) { return path }
+        if copy == nil, try attachment.move(to: path, mode) { return path }
         let staged = try copy ?? copied(beside: path)
         copy = staged
         // Replaced meanwhile: then the file belongs to the other receiver.
         guard case .present = try attachment.condition() else { throw Errno.noSuchFile }
         try staged.move(to: path, mode)
-        try attachment.markClaimed()
+        try attachment.removeContent()
         return path
       } catch let error as Errno where error == .alreadyExists && mode == .keep {
         continue
       } catch let error as Errno {
         throw PeerError(
-          .fileAccess, claiming, peer: sender, reason: "it cannot become \(path): \(error)",
-          remedy: error == .noSuchFile ? "make the directory first, and claim once" : nil,
+          .fileAccess, action("move"), peer: sender, reason: "it cannot become \(path): \(error)",
+          remedy: error == .noSuchFile ? "make the directory first, and move it once" : nil,
           errorNumber: error.rawValue)
       }
     }
     return nil
   }
 
-  private func copied(beside path: String) throws -> ClaimedCopy {
-    let source = try content(claiming)
-    let copy = try ClaimedCopy(
+  private func copied(beside path: String) throws -> ReceivedCopy {
+    guard let source = try attachment.open() else {
+      throw PeerError(
+        .fileAccess, action("move"), peer: sender, reason: "it was moved away already")
+    }
+    let copy = try ReceivedCopy(
       in: String(path[...(path.lastIndex(of: "/") ?? path.startIndex)]))
     try copy.fill(from: source)
-    if let checksum = notice.checksum {
-      try verify(AttachmentChecksum.value(of: copy.file.descriptor), checksum)
-    }
-    try copy.file.descriptor.synchronize()
     return copy
   }
 
   // MARK: Ending it
 
-  /// Ends it as processed, and deletes it unless it was claimed; see `PeerDelivery`.
+  /// Ends it as processed, and deletes it unless it was moved away; see `PeerDelivery`.
   public func acknowledge() throws {
     try betweenPeers(action("acknowledge"), sender) { try entry.acknowledge() }
   }
 
-  /// Ends it as failed, and deletes it unless it was claimed or is kept; see `PeerDelivery`.
+  /// Ends it as failed, and deletes it unless it was moved away or is kept; see `PeerDelivery`.
   public func fail(_ reason: String, isKept: Bool = false) throws {
     try betweenPeers(action("fail"), sender) { try entry.fail(reason, isKept: isKept) }
   }
@@ -197,32 +155,17 @@ public final class PeerFile: PeerDelivery {
   }
 }
 
-/// A file that is being copied for a peer.
-///
-/// ```swift
-/// let watch = try PeerSession("watch", in: container)
-/// for incoming in try watch.incomingFiles() {
-///   print(incoming.sender, incoming.progress.completedBytes, "of", incoming.progress.totalBytes)
-/// }
-/// ```
-public struct PeerIncomingFile: Sendable, Hashable {
-  /// The peer that sends it.
-  public let sender: String
-  /// How much of it is copied.
-  public let progress: PeerFileProgress
-}
-
 /// The copy of a received file on another file system, under a hidden name until it is complete.
 ///
 /// It is locked as long as its maker lives; so the next one in the same directory removes those that killed
 /// processes have left.
-private final class ClaimedCopy {
-  let file: SharedDescriptor
+private final class ReceivedCopy {
+  private let file: SharedDescriptor
   /// With a slash at its end.
   private let directory: String
   private let path: String
 
-  private static let prefix = ".claimed-"
+  private static let prefix = ".received-"
 
   init(in directory: String) throws(Errno) {
     self.directory = directory
@@ -254,11 +197,11 @@ private final class ClaimedCopy {
   // It has its final name, or the error that is being thrown names the problem.
   deinit { try? removeFile(path) }
 
-  /// Copies the content, and goes back to its beginning.
+  /// Copies the content, and returns when it is on the disk.
   func fill(from source: borrowing FileDescriptor) throws {
     var copy = ContentCopy(check: {})
     try copy.copy(source, source.status(), to: file.descriptor)
-    try file.descriptor.seek(to: 0)
+    try file.descriptor.synchronize()
   }
 
   /// Gives it its name, in one step, and returns when that is on the disk.

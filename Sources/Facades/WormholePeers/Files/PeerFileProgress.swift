@@ -45,19 +45,12 @@ extension PeerFileTransfer {
 
   private static let interval: Duration = .milliseconds(200)
 
-  /// How much is copied; all of it once it is stored.
+  /// How much this process has copied; all of it once it is stored, whoever stored it.
   public var progress: PeerFileProgress {
+    if let completed = state.withLock(\.completed) { return progress(completed) }
     // If the container cannot be read, the progress is unknown; `status()` throws the reason.
-    progress(state.withLock(\.completed) ?? (try? completedElsewhere()) ?? 0)
-  }
-
-  // Copied by another process, or an earlier one.
-  private func completedElsewhere() throws -> Int64 {
-    if try files.intentions().status(of: entry) == .processed { return intention.size }
-    let incoming = try files.sender(to: peer).queue.incomingAttachments().first {
-      $0.id.hasPrefix(intention.attachmentPrefix)
-    }
-    return incoming?.completedBytes ?? 0
+    let isStored = (try? files.intentions().status(of: entry)) == .processed
+    return progress(isStored ? intention.size : 0)
   }
 
   private func progress(_ completed: Int64) -> PeerFileProgress {

@@ -202,10 +202,9 @@ public final class PeerFileTransfer: Sendable {
   // MARK: Ending it
 
   /// Ends it, even during copying, unless the peer has it already: it is cancelled or delivered,
-  /// never both. A file that was to be moved is back in its place, unless that is taken.
+  /// never both.
   ///
-  /// - Returns: whether it is cancelled; false when the peer has it, it has ended otherwise, or its
-  ///   source is to be removed and another process, such as a stopped sender, holds its flock(2).
+  /// - Returns: whether it is cancelled; false when the peer has it, or it has ended otherwise.
   /// - Throws: `PeerError.Code.timedOut` when the process that copies it does not stop within ten
   ///   seconds; it is given up nevertheless as soon as that process continues. Or an error of the
   ///   container.
@@ -251,22 +250,14 @@ public final class PeerFileTransfer: Sendable {
 
   private func cancelStored() throws -> Bool {
     let sender = try files.sender(to: peer)
-    guard let stored = try storedEntry() else { return false }
-    return try intention.withSource { source in
-      // If it is busy, a stopped sender may still remove it: the copy may be all that is left.
-      guard source != .busy, try sender.cancel(stored) else { return false }
-      try removeAttachments(sender.queue)
-      return true
-    }
+    guard let stored = try storedEntry(), try sender.cancel(stored) else { return false }
+    try removeAttachments(sender.queue)
+    return true
   }
 
   // Removes the attachments that no entry names.
   private func removeAttachments(_ queue: Queue) throws {
     for attachment in try queue.waitingAttachments(prefix: intention.attachmentPrefix) {
-      if intention.options.isMoved, attachment.isWhole {
-        // Back to its place, unless something else lies there.
-        _ = try queue.returnAttachment(attachment.id, to: intention.source)
-      }
       try queue.removeAttachment(attachment.id)
     }
   }

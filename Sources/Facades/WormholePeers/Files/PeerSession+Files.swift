@@ -6,18 +6,10 @@ public import WormholePropertyLists
 ///
 /// ```swift
 /// let phone = try PeerSession("phone", in: container)
-/// let options = PeerFileOptions(isMoved: true, expiry: .seconds(3_600))
+/// let options = PeerFileOptions(durability: .durable, expiry: .seconds(3_600))
 /// let transfer = try phone.transfer(fileAt: file, to: "watch", options: options)
 /// ```
 public struct PeerFileOptions: Sendable, Hashable {
-  /// Whether the file itself is handed over: a rename on the same file system, in constant time;
-  /// across file systems it is copied, and removed when the copy is safe. Then the source is gone,
-  /// unless it cannot be removed, or another program has it locked (flock(2)).
-  ///
-  /// A file that was handed over ends with its transfer: it is deleted once it is handled, or when
-  /// it expires. When the transfer is cancelled it goes back to its old place, unless something
-  /// else lies there; then it is deleted.
-  public var isMoved: Bool
   /// The failures that the transfer survives.
   public var durability: Durability
   /// How long it may be delivered; nil for no limit.
@@ -28,10 +20,9 @@ public struct PeerFileOptions: Sendable, Hashable {
 
   /// Makes options.
   public init(
-    isMoved: Bool = false, durability: Durability = .standard, expiry: Duration? = nil,
+    durability: Durability = .standard, expiry: Duration? = nil,
     receiptTerm: QueueReceipt.Term = .untilForgotten
   ) {
-    self.isMoved = isMoved
     self.durability = durability
     self.expiry = expiry
     self.receiptTerm = receiptTerm
@@ -48,7 +39,7 @@ extension PeerSession {
   ///
   /// - Parameters:
   ///   - url: a regular file; a relative path is one from the current directory. A symbolic link is
-  ///     followed, unless the file is to be moved.
+  ///     followed.
   ///   - peer: the peer that gets it; it may be unknown so far.
   ///   - metadata: a property list that it gets with the file.
   ///   - options: how it is sent.
@@ -74,8 +65,7 @@ extension PeerSession {
   ) throws -> PeerFileTransfer {
     try betweenPeers("send a file to \"\(peer)\"", peer) {
       try PeerNames.check(peer)
-      let source = try SourceFile(
-        SourceFile.path(of: url, to: peer), isMoved: options.isMoved, to: peer)
+      let source = try SourceFile(SourceFile.path(of: url, to: peer), to: peer)
       let intention = FileIntention(source, to: peer, metadata: metadata, options: options)
       let entry = try outgoingFiles.intentions().enqueue(
         intention.value, durability: options.durability, expires: options.expiry,
@@ -127,18 +117,5 @@ extension PeerSession {
       if let found = try session.fileTransfers().first(where: { $0.id == id }) { return found }
     }
     return nil
-  }
-
-  /// The files that are being copied for this peer at the moment, and their progress.
-  ///
-  /// - Complexity: one listing, and four system calls for each file that waits.
-  public func incomingFiles() throws -> [PeerIncomingFile] {
-    try betweenPeers("look for files for \"\(name)\"") {
-      try container.own.queue(PeerNames.files(name)).incomingAttachments().map {
-        PeerIncomingFile(
-          sender: $0.sender,
-          progress: .init(completedBytes: $0.completedBytes, totalBytes: $0.totalBytes))
-      }
-    }
   }
 }

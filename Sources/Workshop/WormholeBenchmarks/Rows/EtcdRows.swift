@@ -185,7 +185,7 @@ struct EtcdRows {
         number += 1
         let stage = try sender.stage("file-\(number)", bytes: Int64(pieces * piece))
         let source = try FileDescriptor.open(path, .readOnly)
-        _ = try stage.copy(
+        try stage.copy(
           source, source.status(), durability: .standard, check: {}, copied: { _ in })
         try sender.enqueue([QueueAttachment.key: .string("file-\(number)")])
         guard let entry = try consumer.next(until: .now + .seconds(10)),

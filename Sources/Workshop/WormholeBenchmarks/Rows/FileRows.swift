@@ -5,7 +5,7 @@ import WormholeSystem
 import WormholeWorkshop
 
 /// Files between peers, from the sending call until its handler has returned, against `cp` of the
-/// same file in the same file system; and files that are handed over, large against small.
+/// same file in the same file system.
 ///
 /// Nothing is dropped from caches or flushed: both sides read freshly written data, and write to
 /// memory first. Copies are removed outside the measured time.
@@ -13,9 +13,8 @@ enum FileRows {
   static func measure(_ bench: Bench) throws -> [Row] {
     let megabytes = bench.scaled(1_024)
     let directory = try bench.directory("files")
-    let (large, small) = (directory + "/large", directory + "/small")
+    let large = directory + "/large"
     try write(large, megabytes)
-    try write(small, 1)
     let transfer = try transferring(bench)
     return [
       try bench.compare(
@@ -23,12 +22,8 @@ enum FileRows {
         // 0.95 of the speed of cp.
         expected: .ratioAtMost(1 / 0.95),
         notes: ["floor: cp in the same file system; until the handler has returned"],
-        ours: { try transfer(large, false) },
-        floor: { try timeOfCopying(large, to: directory + "/copy") }),
-      try bench.compare(
-        "file moved", .milliseconds, rounds: bench.rounds, expected: .ratioAtMost(1.25),
-        notes: ["floor: the same with a file of 1 MiB, so that 1 is constant time"],
-        ours: { try transfer(large, true) }, floor: { try transfer(small, true) }),
+        ours: { try transfer(large) },
+        floor: { try timeOfCopying(large, to: directory + "/copy") })
     ]
   }
 
@@ -43,26 +38,18 @@ enum FileRows {
 
   /// Makes two peers in one process.
   ///
-  /// - Returns: What transfers or moves a file from one to the other, and returns the time.
-  private static func transferring(
-    _ bench: Bench
-  ) throws -> (_ path: String, _ isMoved: Bool) throws -> Double {
+  /// - Returns: What transfers a file from one to the other, and returns the time.
+  private static func transferring(_ bench: Bench) throws -> (_ path: String) throws -> Double {
     let container = try bench.container("file-peers")
     let sender = try PeerSession("sender", in: container)
     let files = try PeerSession("receiver", in: container).receiveFiles()
     let handled = DispatchSemaphore(value: 0)
-    // A file that names its former place is put back there; others are deleted.
-    let handle: @Sendable (PeerFile) throws -> Void = { file in
-      if let path = file.metadata?.stringValue { try file.claim(to: URL(filePath: path)) }
-      handled.signal()
-    }
+    let handle: @Sendable (PeerFile) -> Void = { _ in handled.signal() }
     files.handle(on: DispatchQueue(label: "files"), failure: { Terminal.say("\($0)") }, handle)
-    return { path, isMoved in
+    return { path in
       var transfer: PeerFileTransfer?
       let time = try nanosecondsPerRun {
-        transfer = try sender.transfer(
-          fileAt: URL(filePath: path), to: "receiver", metadata: isMoved ? .string(path) : nil,
-          options: .init(isMoved: isMoved))
+        transfer = try sender.transfer(fileAt: URL(filePath: path), to: "receiver")
         handled.wait()
       }
       _ = try transfer?.finalStatus(until: .now + .seconds(60))

@@ -124,8 +124,7 @@ struct FileDeliveries: Deliveries {
     let path = directory.file(number)
     try FileDescriptor.open(path, [.writeOnly, .create]).writeAll(Self.content(number))
     let transfer = try session.transfer(
-      fileAt: URL(filePath: path), to: targets[0], metadata: PropertyListValue(number),
-      options: PeerFileOptions(isMoved: random.chance(30)))
+      fileAt: URL(filePath: path), to: targets[0], metadata: PropertyListValue(number))
     // After an error the outcome is open.
     return SentEntry(id: transfer.id) { try transfer.cancel() }
   }

@@ -100,7 +100,7 @@ struct EtcdSessionTests {
     let container = try container()
     let sender = try container.queue("q").sender("a")
     _ = try sender.stage("x", bytes: 3)
-    let session = try etcd(container).session(isLasting: true)
+    let session = try etcd(container).session()
     try etcd(container).client.revokeLease(session.lease, until: soon)
     _ = try sender.stage("y", bytes: 3)
   }

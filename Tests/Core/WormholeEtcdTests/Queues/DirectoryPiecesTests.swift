@@ -39,9 +39,7 @@ struct DirectoryPiecesTests {
   private func stage(_ id: String, _ queue: Queue) throws {
     let stage = try queue.sender("a").stage(id, bytes: Int64(Self.content.count))
     let source = try FileDescriptor.open(directory.path + "/source", .readOnly)
-    #expect(
-      try stage.copy(
-        source, source.status(), durability: .standard, check: {}, copied: { _ in }) != nil)
+    try stage.copy(source, source.status(), durability: .standard, check: {}, copied: { _ in })
   }
 
   private func send(_ id: String, _ queue: Queue) throws {
@@ -93,9 +91,7 @@ struct DirectoryPiecesTests {
     let stage = try here.sender("a").stage("y", bytes: 0)
     try FileDescriptor.open(directory.path + "/empty", [.writeOnly, .create]).writeAll([])
     let source = try FileDescriptor.open(directory.path + "/empty", .readOnly)
-    #expect(
-      try stage.copy(
-        source, source.status(), durability: .standard, check: {}, copied: { _ in }) != nil)
+    try stage.copy(source, source.status(), durability: .standard, check: {}, copied: { _ in })
     try here.sender("a").enqueue([QueueAttachment.key: .string("y")])
     let consumer = try queue("there").consume()
     for _ in 0..<2 {

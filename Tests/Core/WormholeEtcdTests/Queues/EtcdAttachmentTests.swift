@@ -46,9 +46,8 @@ struct EtcdAttachmentTests {
     let sender = try queue.sender("a")
     let stage = try sender.stage(id, bytes: Int64(content.count))
     let source = try self.source()
-    let checksum = try stage.copy(
+    try stage.copy(
       source, source.status(), durability: .standard, check: {}, copied: { _ in })
-    #expect(checksum != nil)
     try sender.enqueue([QueueAttachment.key: .string(id)])
   }
 
@@ -81,17 +80,17 @@ struct EtcdAttachmentTests {
     #expect(!directory.listing.contains("etcd-"), "\(directory.listing)")
   }
 
-  @Test("that was claimed counts as processed for a consumer of another machine, too")
-  func claimed() throws {
+  @Test("that was moved away counts as processed for a consumer of another machine, too")
+  func movedAway() throws {
     let (here, there) = (try queue("here"), try queue("there"))
     try send("x", here)
     let first = try here.consume()
     let taken = try #require(try first.next(until: soon)?.attachment)
-    #expect(try taken.claim(to: directory.path + "/mine"))
+    #expect(try taken.move(to: directory.path + "/mine"))
     first.close()
     let second = try there.consume()
     let entry = try #require(try second.next(until: soon))
-    #expect(try entry.isRedelivery && entry.attachment?.condition() == .claimed)
+    #expect(try entry.isRedelivery && entry.attachment?.condition() == .movedAway)
     try entry.acknowledge()
     #expect(try pieces(here).isEmpty)
   }
@@ -107,7 +106,7 @@ struct EtcdAttachmentTests {
     _ = try keys.container.until(soon).repeating(
       .init(if: [.exists(keys.container.formatKey)], then: [.delete(keys.range(.consumers))]))
     let error = #expect(throws: AppGroupError.self) {
-      try attachment.claim(to: directory.path + "/stolen")
+      try attachment.move(to: directory.path + "/stolen")
     }
     #expect(error?.code == .leaseLost && !directory.listing.contains("stolen"))
   }
@@ -175,7 +174,7 @@ struct EtcdAttachmentTests {
     let source = try self.source()
     #expect(throws: NeverHappened.self) {
       var checks = 0
-      _ = try stage.copy(
+      try stage.copy(
         source, source.status(), durability: .standard,
         check: {
           checks += 1
@@ -187,7 +186,7 @@ struct EtcdAttachmentTests {
 
   private func complete(_ stage: any AttachmentStage) throws {
     let source = try self.source()
-    _ = try stage.copy(
+    try stage.copy(
       source, source.status(), durability: .standard, check: {}, copied: { _ in })
   }
 
@@ -199,144 +198,46 @@ struct EtcdAttachmentTests {
     return try entry.attachment?.open()?.readToEnd(expectedBytes: 0, maximumBytes: 2 << 20)
   }
 
-  @Test("of a sender that ended in the middle waits for the next one, and goes after its time")
+  @Test("of a sender that ended in the middle is swept, and of one that lives is not")
   func deadSender() throws {
     let queue = try queue("here")
     try send("whole", queue)
     do {
       let stage = try begin("dead", queue)
-      let incoming = try queue.incomingAttachments()
-      #expect(
-        incoming == [.init(id: "dead", sender: "a", completedBytes: 1 << 20, totalBytes: 1_300_000)]
-      )
+      _ = try queue.container.sweep()
+      #expect(try pieces(queue).count == 5)
       withExtendedLifetime(stage) {}
     }
     // Nothing else of this process has a session that ends with it.
-    try eventually("it is not sent any more") { try queue.incomingAttachments().isEmpty }
-    _ = try queue.container.sweep()
-    #expect(try pieces(queue).count == 5)
-    let keys = try keys(queue)
-    let manifest = try keys.client.read(.key(keys.key(.waitingFiles, "dead")), until: soon).items
-      .first
-    let lease = try #require(manifest?.lease)
-    #expect(try keys.client.lifetime(ofLease: lease, until: soon) == .seconds(600))
-    try keys.client.revokeLease(lease, until: soon)
-    _ = try queue.container.sweep()
-    #expect(try pieces(queue).count == 3)
+    try eventually("its pieces are swept") {
+      _ = try queue.container.sweep()
+      return try pieces(queue).count == 3
+    }
     #expect(try queue.waitingAttachments(prefix: "") == [.init(id: "whole", isWhole: true)])
   }
 
-  @Test("is continued by the next sender: no piece is sent twice, and the one before has lost it")
-  func continued() throws {
+  @Test("that its sender removes and begins again is whole, and the sender before has lost it")
+  func begunAgain() throws {
     let queue = try queue("here")
     let late = try begin("first", queue)
-    let sent = try pieces(queue).map(\.modified)
+    try queue.removeAttachment("first")
+    #expect(try pieces(queue).isEmpty)
     let sender = try queue.sender("a")
-    let next = try sender.stage("next", bytes: 1_300_000, continuing: ["absent", "first"])
-    try complete(next)
-    let all = try pieces(queue).map(\.modified)
-    #expect(all.count == 3 && all.prefix(2) == sent[...])
-    #expect(try queue.waitingAttachments(prefix: "") == [.init(id: "next", isWhole: true)])
+    try complete(try sender.stage("next", bytes: 1_300_000))
     let error = #expect(throws: AppGroupError.self) { try complete(late) }
     #expect(error?.code == .leaseLost)
+    #expect(try pieces(queue).count == 3, "and what it has put late is gone")
+    #expect(try queue.waitingAttachments(prefix: "") == [.init(id: "next", isWhole: true)])
     try sender.enqueue([QueueAttachment.key: "next"])
     #expect(try received(queue) == content)
     #expect(try pieces(queue).isEmpty)
-  }
-
-  @Test("is what its last sender has read, though the file was changed, and others still send")
-  func changedSource() throws {
-    let queue = try queue("here")
-    let late = try begin("first", queue)
-    let sender = try queue.sender("a")
-    var changed = content
-    changed[3] = ~changed[3]
-    let path = directory.path + "/changed"
-    try FileDescriptor.open(path, [.writeOnly, .create]).writeAll(changed)
-    let source = try FileDescriptor.open(path, .readOnly)
-    let next = try sender.stage("next", bytes: 1_300_000, continuing: ["first"])
-    // It was stopped before its last piece. Its session is certain, so it puts that.
-    #expect(throws: AppGroupError.self) { try complete(late) }
-    _ = try next.copy(
-      source, source.status(), durability: .standard, check: {}, copied: { _ in })
-    #expect(try pieces(queue).count == 3, "the first piece of before is gone")
-    #expect(throws: AppGroupError.self) { try complete(late) }
-    #expect(try pieces(queue).count == 4, "and comes back, late")
-    try sender.enqueue([QueueAttachment.key: "next"])
-    #expect(try received(queue) == changed)
-    #expect(try pieces(queue).isEmpty)
-  }
-
-  @Test(
-    "of another size, whole, or absent is not continued", arguments: ["other", "whole", "no"])
-  func notContinued(_ old: String) throws {
-    let queue = try queue("here")
-    let stage = try begin("other", queue)
-    try send("whole", queue)
-    let sender = try queue.sender("a")
-    let next = try sender.stage(
-      "next", bytes: old == "other" ? 1_200_000 : 1_300_000, continuing: [old])
-    try complete(next)
-    #expect(try queue.waitingAttachments(prefix: old).count == (old == "no" ? 0 : 1))
-    withExtendedLifetime(stage) {}
-  }
-
-  @Test("that its first sender completes at this very moment is not continued")
-  func completedMeanwhile() throws {
-    let late = try begin("first", queue("here"))
-    let hook = Mutex<(@Sendable () -> Void)?>(nil)
-    let proxy = try LossyProxy(to: try #require(location.endpoints.first)) { path in
-      guard path == "/v3/kv/txn" else { return }
-      let action = hook.withLock { hook in
-        defer { hook = nil }
-        return hook
-      }
-      action?()
-    }
-    var location = location
-    location.endpoints = [proxy.endpoint]
-    let queue = try SharedContainer(etcd: location, companion: directory.path + "/there").queue("q")
-    let sender = try queue.sender("a")
-    hook.withLock { $0 = { #expect(throws: Never.self) { try complete(late) } } }
-    let next = try sender.stage("next", bytes: 1_300_000, continuing: ["first"])
-    #expect(
-      try queue.waitingAttachments(prefix: "") == [
-        .init(id: "first", isWhole: true), .init(id: "next", isWhole: false),
-      ])
-    withExtendedLifetime(next) {}
-  }
-
-  /// Writes what a consumer of this machine that is gone has left of a file.
-  private func leave(_ bytes: [UInt8], of id: String, _ queue: Queue) throws {
-    let place = try queue.openOrMake()
-    try place.prepare("etcd-gone")
-    let path = AttachmentPlace.takenPath(id, by: "etcd-gone")
-    try place.makeDirectory(path)
-    try place.createFile(path + "/incoming").writeAll(bytes)
-  }
-
-  @Test("of which a consumer that is gone has fetched a part is fetched from there on")
-  func fetched() throws {
-    let queue = try queue("here")
-    try send("x", queue)
-    // The first piece is as it was sent, the second one is not, and the third one is cut off.
-    var part = content
-    part[600_000] = ~part[600_000]
-    try leave(Array(part.prefix(1_200_000)), of: "x", queue)
-    let keys = try keys(queue)
-    let first = try pieces(queue)[0].key
-    // It is not asked for.
-    _ = try keys.container.until(soon).repeating(
-      .init(if: [.exists(first)], then: [.delete(.key(first))]))
-    #expect(try received(queue) == content)
-    #expect(!directory.listing.contains("etcd-gone"), "\(directory.listing)")
   }
 
   @Test("is sent no further once its sender's process has lost its session")
   func lostSession() throws {
     let queue = try queue("here")
     let stage = try queue.sender("a").stage("x", bytes: Int64(content.count))
-    try keys(queue).container.until(soon).session(isLasting: true).end()
+    try keys(queue).container.until(soon).session().end()
     let source = try self.source()
     let error = #expect(throws: AppGroupError.self) {
       try stage.copy(source, source.status(), durability: .standard, check: {}, copied: { _ in })
@@ -371,21 +272,5 @@ struct EtcdAttachmentTests {
     #expect(throws: AppGroupError.self) { try EtcdLocation("etcd://h/p?file-limit=0") }
     #expect(try EtcdLocation("etcd://h/p?files=/a%20b").files == "/a b")
     #expect(throws: AppGroupError.self) { try EtcdLocation("etcd://h/p?files=/a%+5b") }
-  }
-
-  @Test("goes back to where it was, unless something lies there")
-  func givenBack() throws {
-    let queue = try queue("here")
-    try send("x", queue)
-    let path = directory.path + "/back"
-    #expect(try queue.returnAttachment("x", to: path))
-    #expect(try !queue.returnAttachment("x", to: path))
-    #expect(try !queue.returnAttachment("nothing", to: path + "2"))
-    #expect(
-      try FileDescriptor.open(path, .readOnly).readToEnd(expectedBytes: 0, maximumBytes: 2 << 20)
-        == content)
-    #expect(!directory.listing.contains("returning"), "\(directory.listing)")
-    try queue.removeAttachment("x")
-    #expect(try pieces(queue).isEmpty)
   }
 }

@@ -127,7 +127,7 @@ struct CopyScene {
         guard entry.payload.attachmentID == id else { continue }
         if id == "failed" { try entry.fail("no room", isKept: true) }
         if id == "claimed" {
-          _ = try entry.attachment?.claim(to: directory.path + "/claimed-" + Nonce.next())
+          _ = try entry.attachment?.move(to: directory.path + "/claimed-" + Nonce.next())
         }
       }
       consumer.close()
@@ -227,7 +227,7 @@ struct CopyScene {
   private func words(_ attachment: QueueAttachment?) throws -> String {
     let path = directory.path + "/got-" + Nonce.next()
     do {
-      guard try attachment?.claim(to: path) == true else { return "no file" }
+      guard try attachment?.move(to: path) == true else { return "no file" }
     } catch let error as Errno where error == .noSuchFile {
       return "claimed"
     }

@@ -21,7 +21,7 @@ struct QueueAttachmentTests {
 
   private func copy(to stage: any AttachmentStage, _ scene: QueueScene) throws {
     let source = try self.source(scene)
-    _ = try stage.copy(
+    try stage.copy(
       source, source.status(), durability: .standard, check: {}, copied: { _ in })
   }
 
@@ -53,42 +53,19 @@ struct QueueAttachmentTests {
     #expect(try leftovers(scene).isEmpty, "\(scene.directory.listing)")
   }
 
-  @Test(
-    "goes back to another file system whole, and only if it is a file and nothing lies there",
-    .enabled(if: TemporaryDirectory.elsewhere != nil))
-  func givenBack() throws {
-    let scene = try QueueScene()
-    let elsewhere = try TemporaryDirectory(under: TemporaryDirectory.elsewhere)
-    let path = elsewhere.path + "/back"
-    try send("x", scene)
-    #expect(try scene.queue.returnAttachment("x", to: path))
-    #expect(
-      try FileDescriptor.open(path, .readOnly).readToEnd(expectedBytes: 3, maximumBytes: 9)
-        == [1, 2, 3])
-    #expect(try !scene.queue.returnAttachment("x", to: path))
-    #expect(try !scene.queue.returnAttachment("x", to: elsewhere.path + "/missing/back"))
-    if TestEngine.current == .directory {
-      let content = scene.queue.directory.path + "/" + AttachmentPlace.path("x") + "/content"
-      try removeFile(content)
-      try makeFIFO(FileName(content), at: Directory.current)
-      #expect(try !scene.queue.returnAttachment("x", to: path + "2"))
-    }
-    #expect(elsewhere.listing.split(separator: "\n").count == 2, "\(elsewhere.listing)")
-  }
-
   @Test("belongs to the consumer that renamed its content away, even after its death")
-  func claimed() throws {
+  func movedAway() throws {
     let scene = try QueueScene()
     try send("x", scene)
     let first = try scene.queue.consume()
     let attachment = try #require(try first.next(until: .now)?.attachment)
-    #expect(try attachment.claim(to: scene.directory.path + "/mine"))
-    #expect(try attachment.condition() == .claimed)
-    #expect(throws: Errno.noSuchFile) { try attachment.claim(to: scene.directory.path + "/more") }
+    #expect(try attachment.move(to: scene.directory.path + "/mine"))
+    #expect(try attachment.condition() == .movedAway)
+    #expect(throws: Errno.noSuchFile) { try attachment.move(to: scene.directory.path + "/more") }
     first.close()
     let second = try scene.queue.consume()
     let entry = try #require(try second.next(until: .now))
-    #expect(try entry.isRedelivery && entry.attachment?.condition() == .claimed)
+    #expect(try entry.isRedelivery && entry.attachment?.condition() == .movedAway)
     try entry.acknowledge()
     #expect(try leftovers(scene).isEmpty, "\(scene.directory.listing)")
   }
@@ -104,8 +81,8 @@ struct QueueAttachmentTests {
     let entry = try #require(try second.next(until: .now))
     let attachment = try #require(late.attachment)
     for act: () throws -> Void in [
-      { _ = try attachment.claim(to: scene.directory.path + "/stolen") },
-      { try attachment.markClaimed() }, { _ = try attachment.condition() },
+      { _ = try attachment.move(to: scene.directory.path + "/stolen") },
+      { try attachment.removeContent() }, { _ = try attachment.condition() },
       { _ = try attachment.open() }, { try late.acknowledge() },
     ] {
       let error = #expect(throws: AppGroupError.self) { try act() }
@@ -149,28 +126,18 @@ struct QueueAttachmentTests {
     #expect(
       try scene.queue.waitingAttachments(prefix: "w") == [.init(id: "whole", isWhole: true)])
     try copy(to: alive, scene)
-    #expect(try scene.queue.renameAttachment("alive", to: "taken-over") == 3)
-    #expect(try scene.queue.renameAttachment("alive", to: "again") == nil)
+    #expect(try scene.queue.renameAttachment("alive", to: "taken-over"))
+    #expect(try !scene.queue.renameAttachment("alive", to: "again"))
   }
 
   @Test("that another process gave up cannot be completed any more")
   func overtaken() throws {
     let scene = try QueueScene()
     let sender = try scene.queue.sender("a")
-    for isMoved in [false, true] {
-      let late = try sender.stage("late", bytes: 3)
-      try scene.queue.removeAttachment("late")
-      let error = #expect(throws: AppGroupError.self) {
-        if isMoved, !scene.isOnEtcd {
-          _ = try late.move(from: scene.directory.path + "/source", durability: .standard)
-        } else {
-          try copy(to: late, scene)
-        }
-      }
-      #expect(error?.code == .leaseLost)
-    }
-    let path = scene.directory.path + "/source"
-    #expect(try fileStatus(path).size == 3, "a file that was not handed over stays in its place")
+    let late = try sender.stage("late", bytes: 3)
+    try scene.queue.removeAttachment("late")
+    let error = #expect(throws: AppGroupError.self) { try copy(to: late, scene) }
+    #expect(error?.code == .leaseLost)
     #expect(try leftovers(scene).isEmpty, "\(scene.directory.listing)")
   }
 

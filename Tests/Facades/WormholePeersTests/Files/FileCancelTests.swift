@@ -14,13 +14,12 @@ struct FileCancelTests {
 
   @Test(
     "stays in its place, and nowhere else, before it is copied and while it waits for its peer",
-    arguments: [false, true], [false, true])
-  func waiting(isCopied: Bool, isMoved: Bool) throws {
+    arguments: [false, true])
+  func waiting(isCopied: Bool) throws {
     let scene = try FileScene()
     let transfer = try scene.sender.intendTransfer(
-      fileAt: scene.write([1, 2], "f"), to: "watch", options: .init(isMoved: isMoved))
+      fileAt: scene.write([1, 2], "f"), to: "watch")
     if isCopied { try scene.sender.sendOutgoingFiles() }
-    #expect(try scene.exists("f") == !(isCopied && isMoved))
     #expect(try transfer.cancel() && transfer.status() == .cancelled)
     #expect(try transfer.cancel(), "again")
     #expect(try transfer.ended() == .cancelled)
@@ -46,9 +45,8 @@ struct FileCancelTests {
 
   @Test(
     "is cancelled or delivered, never both, before whichever copying step its sender was stopped",
-    arguments: [0, 1], FileFaultTests.Way.allCases)
-  func inTheMiddle(share: Int, way: FileFaultTests.Way) throws {
-    let isMoved = way != .copied
+    arguments: [0, 1])
+  func inTheMiddle(share: Int) throws {
     let counting = try FileScene()
     let entering = try #require(
       Int(try counting.participant().ask("calls queue-consume peer/phone/outgoing")))
@@ -57,17 +55,12 @@ struct FileCancelTests {
     let content = FileScene.content(30_000)
     while true {
       let scene = try FileScene()
-      let (url, place) = try source(way, scene)
-      try FileDescriptor.open(url.path, [.writeOnly, .create]).writeAll(content)
-      let transfer = try scene.sender.intendTransfer(
-        fileAt: url, to: "watch", options: .init(isMoved: isMoved))
+      let url = try scene.write(content, "f")
+      let transfer = try scene.sender.intendTransfer(fileAt: url, to: "watch")
       let late = try scene.participant()
       try late.tell("stop \(step) file-copy phone")
       guard try !late.hasAnswer() else { break }
-      // It is about to remove the source.
-      let isLocked = try isLocked(url)
       let isCancelled = try transfer.cancel()
-      #expect(!(isLocked && isCancelled))
       try late.send(.continue)
       let answer = try late.answer()
       try scene.sender.sendOutgoingFiles()
@@ -75,96 +68,18 @@ struct FileCancelTests {
       let comment: Comment =
         "before call \(step), cancelled: \(isCancelled), \(answer): \(scene.directory.listing)"
       #expect(received.map(\.content) == (isCancelled ? [] : [content]), comment)
-      let source = try scene.read(url).map(\.count)
-      if !isLocked || source == nil {
-        #expect(source == (isCancelled || !isMoved ? content.count : nil), comment)
-      }
+      #expect(try scene.read(url) == content, comment)
       #expect(try transfer.status() == (isCancelled ? .cancelled : .processed), comment)
       #expect(try scene.leftovers().isEmpty, comment)
       step += 2 * stride
-      withExtendedLifetime(place) {}
     }
   }
 
-  private func source(
-    _ way: FileFaultTests.Way, _ scene: FileScene
-  ) throws -> (url: URL, place: TemporaryDirectory?) {
-    let elsewhere = way == .movedByCopying ? TemporaryDirectory.elsewhere : nil
-    let place = try elsewhere.map { try TemporaryDirectory(under: $0) }
-    return (URL(filePath: place.map { $0.path + "/f" } ?? scene.path("f")), place)
-  }
-
-  private func isLocked(_ url: URL) throws -> Bool {
-    try ifPresent(FileDescriptor.open(url.path, .readOnly))?.tryLock(.exclusive) == false
-  }
-
-  @Test(
-    "does not remove what somebody else has put in place of its source",
-    .enabled(if: TemporaryDirectory.elsewhere != nil))
-  func replacedSource() throws {
-    let counting = try FileScene()
-    _ = try counting.sender.intendTransfer(fileAt: counting.write([1, 2], "f"), to: "watch")
-    // It is stored after more than two thirds of the calls.
-    let calls = try #require(Int(try counting.participant().ask("calls file-copy phone")))
-    var (step, tried) = (calls * 2 / 3, 0)
-    while true {
-      let scene = try FileScene()
-      let (url, place) = try source(.movedByCopying, scene)
-      try FileDescriptor.open(url.path, [.writeOnly, .create]).writeAll([1, 2])
-      _ = try scene.sender.intendTransfer(fileAt: url, to: "watch", options: .init(isMoved: true))
-      let late = try scene.participant()
-      try late.tell("stop \(step) file-copy phone")
-      guard try !late.hasAnswer() else { break }
-      let isStored = try scene.container.own.queue(PeerNames.files("watch")).hasEntries()
-      let isReplaced = try isStored && !isLocked(url)
-      if isReplaced {
-        tried += 1
-        let old = url.path + "-old"
-        _ = try ifPresent(
-          rename(url.path, at: Directory.current, to: old, at: Directory.current))
-        try FileDescriptor.open(url.path, [.writeOnly, .create]).writeAll([9])
-      }
-      try late.send(.continue)
-      #expect(try late.answer() == "done")
-      #expect(try scene.receiveAll().map(\.content) == [[1, 2]])
-      #expect(try scene.read(url) == (isReplaced ? [9] : nil), "before call \(step)")
-      step += Self.isEach || TriedSteps.isThorough ? 1 : 3
-      withExtendedLifetime(place) {}
-    }
-    #expect(tried > 3)
-  }
-
-  @Test("is not cancelled while another process has the source locked that is to be removed")
-  func lockedSource() throws {
-    let scene = try FileScene()
-    let url = try scene.write([1, 2], "f")
-    let other = try FileDescriptor.open(url.path, .readOnly)
-    #expect(try other.tryLock(.shared))
-    let transfer = try scene.sender.intendTransfer(
-      fileAt: url, to: "watch", options: .init(isMoved: true))
-    try scene.sender.sendOutgoingFiles()
-    // A directory has it by a rename, which nobody can undo by removing the source.
-    let isCopied = TestEngine.current == .etcd
-    #expect(try scene.exists("f") == isCopied)
-    #expect(try transfer.cancel() == !isCopied)
-    try other.unlock()
-    if isCopied {
-      // Another file in its place is none of this.
-      try rename(url.path, at: Directory.current, to: scene.path("old"), at: Directory.current)
-      try scene.write([9], "f")
-      let foreign = try FileDescriptor.open(url.path, .readOnly)
-      #expect(try foreign.tryLock(.exclusive) && transfer.cancel())
-      try rename(scene.path("old"), at: Directory.current, to: url.path, at: Directory.current)
-    }
-    #expect(try transfer.cancel() && transfer.status() == .cancelled)
-    #expect(try scene.read(url) == [1, 2] && scene.receiveAll().isEmpty)
-  }
-
-  @Test("by another process than the copying one is not sent", arguments: [false, true])
-  func elsewhere(isMoved: Bool) throws {
+  @Test("by another process than the copying one is not sent")
+  func elsewhere() throws {
     let scene = try FileScene()
     let transfer = try scene.sender.intendTransfer(
-      fileAt: scene.write([1, 2], "f"), to: "watch", options: .init(isMoved: isMoved))
+      fileAt: scene.write([1, 2], "f"), to: "watch")
     // As a sender does that cannot take it out of the queue any more.
     try scene.sender.outgoingFiles.note(transfer.id, isGivenUp: true)
     try PeerSession("phone", in: scene.container).sendOutgoingFiles()
@@ -202,16 +117,11 @@ struct FileFullDiskTests {
     let scene = try FileScene()
     let large = try scene.write(FileScene.content(3 << 20), "large")
     let small = try scene.write(FileScene.content(3_000), "small")
-    for isMoved in [false, true] {
-      let transfer = try session.transfer(
-        fileAt: large, to: "watch", options: .init(isMoved: isMoved))
-      guard case .failed(let reason) = try transfer.ended() else {
-        Issue.record("it did not fail")
-        return
-      }
-      #expect(reason.contains("no space left"), "\(reason)")
-      #expect(try scene.exists("large"))
+    guard case .failed(let reason) = try session.transfer(fileAt: large, to: "watch").ended() else {
+      Issue.record("it did not fail")
+      return
     }
+    #expect(reason.contains("no space left"), "\(reason)")
     #expect(try mounts.run("ls disk/own/queues/*files/attachments") == "")
     try session.transfer(fileAt: small, to: "watch").store()
     let files = try PeerSession("watch", in: container).receiveFiles()

@@ -22,16 +22,15 @@ struct FileCrashTests {
 
   @Test(
     "arrives exactly once when its sender is killed before any step of sending it",
-    arguments: shares, [false, true])
-  func senderKilled(share: Int, isMoved: Bool) throws {
+    arguments: shares)
+  func senderKilled(share: Int) throws {
     let first = try entering()
     var step = first + TriedSteps.first + share * Self.stride
     let content = FileScene.content(30_000)
     while true {
       let scene = try FileScene()
       let url = try scene.write(content, "f")
-      let transfer = try scene.sender.intendTransfer(
-        fileAt: url, to: "watch", options: .init(isMoved: isMoved))
+      let transfer = try scene.sender.intendTransfer(fileAt: url, to: "watch")
       let wasKilled = try scene.participant().dies(of: "die \(step) file-copy phone")
       // It may have been stored, and handled before its sender runs again.
       let before = try scene.receiveAll()
@@ -40,7 +39,7 @@ struct FileCrashTests {
       func comment() -> Comment { "before call \(step): \(scene.directory.listing)" }
       #expect((before + after).map(\.content) == [content], comment())
       #expect(try transfer.status() == .processed, comment())
-      #expect(try scene.exists("f") == !isMoved, comment())
+      #expect(try scene.read(url) == content, comment())
       #expect(try scene.leftovers().isEmpty, comment())
       guard wasKilled else { break }
       step += Self.shares.count * Self.stride
@@ -51,15 +50,14 @@ struct FileCrashTests {
 
   @Test(
     "arrives exactly once when its sender is stopped, replaced, and continued",
-    arguments: shares, [false, true])
-  func senderStopped(share: Int, isMoved: Bool) throws {
+    arguments: shares)
+  func senderStopped(share: Int) throws {
     var step = try entering() + 4 + TriedSteps.first + share * 2 * Self.stride
     let content = FileScene.content(30_000)
     while true {
       let scene = try FileScene()
       let url = try scene.write(content, "f")
-      let transfer = try scene.sender.intendTransfer(
-        fileAt: url, to: "watch", options: .init(isMoved: isMoved))
+      let transfer = try scene.sender.intendTransfer(fileAt: url, to: "watch")
       let late = try scene.participant()
       try late.tell("stop \(step) file-copy phone")
       guard try !late.hasAnswer() else { break }
@@ -73,14 +71,14 @@ struct FileCrashTests {
       func comment() -> Comment { "before call \(step), \(answer): \(scene.directory.listing)" }
       #expect((before + after).map(\.content) == [content], comment())
       #expect(try transfer.status() == .processed, comment())
-      #expect(try scene.exists("f") == !isMoved, comment())
+      #expect(try scene.read(url) == content, comment())
       #expect(try scene.leftovers().isEmpty, comment())
       step += Self.shares.count * 2 * Self.stride
     }
   }
 
   @Test(
-    "is claimed or delivered again, never both, when its receiver is killed before any step",
+    "is moved or delivered again, never both, when its receiver is killed before any step",
     arguments: shares)
   func receiverKilled(share: Int) throws {
     let first = try entering()
@@ -90,13 +88,13 @@ struct FileCrashTests {
       let scene = try FileScene()
       let transfer = try scene.sender.intendTransfer(fileAt: scene.write(content, "f"), to: "watch")
       try scene.sender.sendOutgoingFiles()
-      try makeDirectory(scene.path("claimed"))
+      try makeDirectory(scene.path("moved"))
       let wasKilled = try scene.participant().dies(
-        of: "die \(step) file-work watch \(scene.path("claimed"))")
-      let claimed = try scene.read(scene.path("claimed/f"))
+        of: "die \(step) file-work watch \(scene.path("moved"))")
+      let moved = try scene.read(scene.path("moved/f"))
       let again = try scene.receiveAll()
       func comment() -> Comment { "before call \(step): \(scene.directory.listing)" }
-      #expect((claimed.map { [$0] } ?? []) + again.map(\.content) == [content], comment())
+      #expect((moved.map { [$0] } ?? []) + again.map(\.content) == [content], comment())
       #expect(try transfer.status() == .processed, comment())
       #expect(try scene.leftovers().isEmpty, comment())
       guard wasKilled else { break }
@@ -144,7 +142,7 @@ struct FileCrashTests {
   }
 
   @Test(
-    "belongs to the successor of a stopped receiver, which then neither claims nor deletes it")
+    "belongs to the successor of a stopped receiver, which then neither moves nor deletes it")
   func receiverStopped() throws {
     let scene = try FileScene()
     let transfer = try scene.sender.transfer(fileAt: scene.write([1, 2], "f"), to: "watch")
@@ -158,11 +156,11 @@ struct FileCrashTests {
     let file = try #require(try files.next(until: .now))
     #expect(file.isRedelivery)
     try late.send(.continue)
-    #expect(try late.ask("file-claim watch \(scene.path("stolen"))").hasPrefix("error replaced"))
+    #expect(try late.ask("file-move watch \(scene.path("stolen"))").hasPrefix("error replaced"))
     #expect(try late.ask("file-acknowledge watch").hasPrefix("error replaced"))
     #expect(try late.ask("file-fail watch").hasPrefix("error replaced"))
     #expect(try !scene.exists("stolen") && scene.read(file.url) == [1, 2])
-    try file.claim(to: scene.url("mine"))
+    try file.move(to: scene.url("mine"))
     try file.acknowledge()
     #expect(try scene.exists("mine") && transfer.status() == .processed)
     #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")

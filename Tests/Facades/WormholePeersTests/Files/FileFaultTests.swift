@@ -1,5 +1,4 @@
 import FoundationEssentials
-import Synchronization
 import Testing
 import Wormhole
 import WormholeSystem
@@ -8,21 +7,12 @@ import WormholeToolkit
 
 @testable import WormholePeers
 
-/// The sender's outcome, the receiver's file, and the place of the file agree, whatever failed.
+/// The sender's outcome and the receiver's file agree, whatever failed, and nothing else is left.
 ///
 /// With EVERY_STEP each call fails once, even in a retry, and each call of an undo is the last one;
 /// otherwise some of them, from a start that differs in each run.
 @Suite("A file between peers, whichever call fails,", .blocking)
 struct FileFaultTests {
-  enum Way: CaseIterable, Sendable {
-    case copied, moved
-    /// From another file system.
-    case movedByCopying
-
-    static let allCases: [Way] =
-      [.copied, .moved] + (TemporaryDirectory.elsewhere == nil ? [] : [.movedByCopying])
-  }
-
   private static let seed = TestSeed.next("FILE_FAULTS_FROM").value
   private static let content = FileScene.content(30_000)
 
@@ -36,26 +26,13 @@ struct FileFaultTests {
   /// One transfer, from its intention to its end.
   private final class Attempt: Sendable {
     let scene: FileScene
-    let elsewhere: TemporaryDirectory?
     let url: URL
     let transfer: PeerFileTransfer
-    let way: Way
-    private var isMoved: Bool { way != .copied }
-    /// The calls that failed after the entry was stored, which has a receipt: another name of it.
-    private let failed = Mutex<[SystemCall]>([])
-    private let isStored = Atomic(false)
 
-    init(_ way: Way) throws {
-      self.way = way
+    init() throws {
       scene = try FileScene()
-      elsewhere =
-        way == .movedByCopying
-        ? try TemporaryDirectory(under: TemporaryDirectory.elsewhere) : nil
-      let path = elsewhere.map { $0.path + "/f" } ?? scene.path("f")
-      try FileDescriptor.open(path, [.writeOnly, .create]).writeAll(content)
-      url = URL(filePath: path)
-      transfer = try scene.sender.intendTransfer(
-        fileAt: url, to: "watch", options: .init(isMoved: way != .copied))
+      url = try scene.write(content, "f")
+      transfer = try scene.sender.intendTransfer(fileAt: url, to: "watch")
     }
 
     /// Sends it on this thread; one call may fail.
@@ -66,16 +43,7 @@ struct FileFaultTests {
     ) throws -> (calls: Int, isUnfinished: Bool) {
       let plan = Faults.Plan { call, index in
         // A descriptor is closed even if close reports an error.
-        guard index == step, call != .close else {
-          if call == .linkat { self.isStored.store(true, ordering: .relaxed) }
-          return .proceed
-        }
-        // Without a descriptor the removal is tried again.
-        let isRepeated = error == .tooManyOpenFiles && call != .fstatat
-        if self.isStored.load(ordering: .relaxed), !isRepeated {
-          self.failed.withLock { $0.append(call) }
-        }
-        return .fail(error)
+        index == step && call != .close ? .fail(error) : .proceed
       }
       do {
         try Faults.$plan.withValue(plan) { try scene.sender.sendOutgoingFiles() }
@@ -85,37 +53,21 @@ struct FileFaultTests {
       }
     }
 
-    /// The calls by which a source is removed.
-    private static let removing: Set<SystemCall> = [.openat, .fstat, .flock, .fstatat, .unlinkat]
-
     /// Completes all remaining work, and then asks the receiver.
-    ///
-    /// - Parameter isElsewhere: Whether another process has sent it.
-    func check(
-      _ when: String, isElsewhere: Bool = false, _ sourceLocation: SourceLocation = #_sourceLocation
-    ) throws {
+    func check(_ when: String, _ sourceLocation: SourceLocation = #_sourceLocation) throws {
       try scene.sender.sendOutgoingFiles()
       let received = try scene.receiveAll().map(\.content)
       func comment() -> Comment { "\(when): \(scene.directory.listing)" }
-      let source = try scene.read(url)
       switch try transfer.status() {
       case .processed:
         #expect(received == [content], comment(), sourceLocation: sourceLocation)
-        // A stored copy stays stored even if the source cannot be removed; then the source stays.
-        // Another process cannot report which of its calls failed.
-        let wasRemoval = failed.withLock { $0.contains { Self.removing.contains($0) } }
-        let mayStay = way == .movedByCopying && (wasRemoval || isElsewhere)
-        #expect(
-          (source == nil) == isMoved || mayStay && source == content, comment(),
-          sourceLocation: sourceLocation)
       case .failed(let reason):
-        #expect(received.isEmpty, comment(), sourceLocation: sourceLocation)
-        let place = reason.components(separatedBy: "; it is ").last ?? ""
-        let kept = try source ?? scene.read(place)
-        #expect(kept == content, "\(reason), \(comment())", sourceLocation: sourceLocation)
+        #expect(received.isEmpty, "\(reason), \(comment())", sourceLocation: sourceLocation)
       case let other:
         Issue.record("it is \(other), \(comment())", sourceLocation: sourceLocation)
       }
+      #expect(try scene.read(url) == content, comment(), sourceLocation: sourceLocation)
+      #expect(try scene.leftovers().isEmpty, comment(), sourceLocation: sourceLocation)
     }
   }
 
@@ -127,13 +79,13 @@ struct FileFaultTests {
   }
 
   @Test(
-    "is delivered exactly once, or has failed and is in its place", arguments: Way.allCases,
-    [Errno.tooManyOpenFiles, .noSpace, .inputOutput])
-  func oneCall(way: Way, error: Errno) throws {
-    let stride = Self.stride(18)
+    "is delivered exactly once, or has failed and leaves nothing",
+    arguments: [Errno.tooManyOpenFiles, .noSpace, .inputOutput])
+  func oneCall(error: Errno) throws {
+    let stride = Self.stride(9)
     var step = try entering() + Self.first(stride)
     while true {
-      let attempt = try Attempt(way)
+      let attempt = try Attempt()
       let calls = try attempt.send(failing: step, error).calls
       try attempt.check("call \(step) failed for \(error)")
       guard step < calls else { break }
@@ -142,17 +94,16 @@ struct FileFaultTests {
   }
 
   @Test(
-    "is delivered exactly once, or is in its place, if a call of the next attempt also fails",
-    arguments: Way.allCases)
-  func retries(way: Way) throws {
-    let stride = Self.stride(29)
+    "is delivered exactly once, or leaves nothing, if a call of the next attempt also fails")
+  func retries() throws {
+    let stride = Self.stride(19)
     let first = try entering() + Self.first(stride)
     var step = first
     while true {
       var second = first
       var mustGoOn = true
       while true {
-        let attempt = try Attempt(way)
+        let attempt = try Attempt()
         let (calls, isUnfinished) = try attempt.send(failing: step)
         mustGoOn = step < calls
         guard isUnfinished else { break }
@@ -167,27 +118,25 @@ struct FileFaultTests {
   }
 
   @Test(
-    "is delivered exactly once, or is in its place, if its sender is killed after a failed call",
-    arguments: Way.allCases)
-  func undoing(way: Way) throws {
-    let stride = Self.stride(37)
+    "is delivered exactly once, or leaves nothing, if its sender is killed after a failed call")
+  func undoing() throws {
+    let stride = Self.stride(23)
     var step = try entering() + Self.first(stride)
     while true {
       var after = 1 + Self.first(stride)
       var isFailing = true
       while true {
-        let attempt = try Attempt(way)
+        let attempt = try Attempt()
         let victim = try attempt.scene.participant()
         try victim.tell("fall \(step) \(after) file-copy phone")
         do {
           isFailing = try victim.answer().hasPrefix("fell")
-          try attempt.check("call \(step) failed", isElsewhere: true)
+          try attempt.check("call \(step) failed")
           break
         } catch is Participant.Failure {
           #expect(try victim.wait() == .killed(signal: 9))
         }
-        try attempt.check(
-          "call \(step) failed, killed before call \(after) after it", isElsewhere: true)
+        try attempt.check("call \(step) failed, killed before call \(after) after it")
         after += stride
       }
       guard isFailing else { break }

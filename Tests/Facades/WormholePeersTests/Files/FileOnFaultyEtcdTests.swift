@@ -38,8 +38,8 @@ struct FileOnFaultyEtcdTests {
 
   @Test(
     "does not give a file up because etcd does not answer for a while",
-    arguments: [3, 4], [false, true])
-  func outage(eighths: Int, isMoved: Bool) throws {
+    arguments: [3, 4])
+  func outage(eighths: Int) throws {
     let node = try EtcdNode()
     let gate = Gate(node)
     let proxy = try LossyProxy(to: node.endpoint) { path in
@@ -58,8 +58,7 @@ struct FileOnFaultyEtcdTests {
     func intend(_ name: String) throws -> PeerFileTransfer {
       let path = directory.path + "/" + name
       try FileDescriptor.open(path, [.writeOnly, .create]).writeAll(content)
-      return try sender.intendTransfer(
-        fileAt: URL(filePath: path), to: "watch", options: .init(isMoved: isMoved))
+      return try sender.intendTransfer(fileAt: URL(filePath: path), to: "watch")
     }
     func received() throws -> [[UInt8]] {
       let files = try receiver.receiveFiles(until: soon)

@@ -5,12 +5,8 @@ import WormholeSystem
 struct DirectoryAttachments: AttachmentStore {
   let queue: Queue
 
-  func location(of id: String) -> String {
-    "\(queue.directory.path)/\(AttachmentPlace.path(id))/\(AttachmentPlace.content)"
-  }
-
   func stage(
-    _ id: String, bytes: Int64, sender: String, continuing old: [String], for entry: QueueEntry?
+    _ id: String, bytes: Int64, sender: String, for entry: QueueEntry?
   ) throws -> any AttachmentStage {
     try DirectoryStage(id, queue, sender: sender, for: entry?.batch)
   }
@@ -24,43 +20,17 @@ struct DirectoryAttachments: AttachmentStore {
     } ?? []
   }
 
-  func rename(_ id: String, to newID: String) throws -> Int64? {
+  func rename(_ id: String, to newID: String) throws -> Bool {
     try withPlaceIfAny { place in
-      let path = AttachmentPlace.path(newID)
-      guard try ifPresent(place.move(AttachmentPlace.path(id), to: path, .keep)) != nil else {
-        return nil
-      }
-      return try ifPresent(place.fileStatus(path + "/" + AttachmentPlace.content).size)
-    } ?? nil
+      try ifPresent(place.move(AttachmentPlace.path(id), to: AttachmentPlace.path(newID), .keep))
+        != nil
+    } ?? false
   }
 
   func remove(_ id: String) throws {
     try withPlaceIfAny { place in
       try place.removeAttachmentDirectory(AttachmentPlace.path(id))
     }
-  }
-
-  func giveBack(_ id: String, to path: String) throws -> Bool {
-    try withPlaceIfAny { place in
-      let content = AttachmentPlace.path(id) + "/" + AttachmentPlace.content
-      do throws(Errno) {
-        try place.move(content, to: path, at: Directory.current, .keep)
-        return true
-      } catch {
-        switch error {
-        case .noSuchFile, .alreadyExists, .accessDenied: return false
-        case .crossesDevices: break
-        default: throw error
-        }
-      }
-      let source = try place.openFile(content, [.readOnly, .nonBlocking])
-      guard try source.status().kind == .regular else { return false }
-      return try giveBack(to: path) { file in
-        var copy = ContentCopy(check: {})
-        try copy.copy(source, source.status(), to: file)
-        return true
-      }
-    } ?? false
   }
 
   func entry(of sender: String, attachmentPrefix prefix: String) throws -> QueueEntryID? {
@@ -75,30 +45,6 @@ struct DirectoryAttachments: AttachmentStore {
         return nil
       }
     } ?? nil
-  }
-
-  func incoming() throws -> [Queue.IncomingAttachment] {
-    try withPlaceIfAny { place in
-      var incoming: [Queue.IncomingAttachment] = []
-      for id in try place.attachmentDirectories() {
-        do throws(Errno) {
-          let path = AttachmentPlace.path(id)
-          let directory = try place.openFile(path, [.readOnly, .directory])
-          // The copying process has it locked.
-          guard try !directory.tryLock(.shared) else { continue }
-          for entry in try directory.entries() {
-            guard let (total, sender) = AttachmentPlace.copying(entry.name.text) else { continue }
-            let size = try fileStatus(entry.name, at: directory.rawValue).size
-            incoming.append(
-              .init(id: id, sender: sender, completedBytes: min(size, total), totalBytes: total))
-          }
-        } catch {
-          // Finished or given up between two checks.
-          guard error == .noSuchFile else { throw error }
-        }
-      }
-      return incoming
-    } ?? []
   }
 
   private func withPlaceIfAny<Result>(_ body: (QueueDirectory) throws -> Result) throws -> Result? {
@@ -163,100 +109,33 @@ final class DirectoryStage: AttachmentStage {
   // MARK: Content
 
   /// Copies a file into the attachment: shared with the source if the file system can do that,
-  /// otherwise inside the kernel, otherwise through memory; holes stay holes. The checksum is computed
-  /// by another thread during the copy; there is none for shared content and for a file with holes.
+  /// otherwise inside the kernel, otherwise through memory; holes stay holes.
   func copy(
     _ source: borrowing FileDescriptor, _ status: FileStatus, durability: Durability,
     check: @escaping () throws -> Void, copied: @escaping (Int64) -> Void
-  ) throws -> UInt64? {
+  ) throws {
     try reporting("copy a file into \"\(queue.name)\"", path: path) {
       let name = "\(AttachmentPlace.copyingPrefix)\(status.size)-\(sender)"
       do {
         let access = queue.directory.root.access
         let file = try access.createFile(name, at: directory.descriptor.rawValue)
-        let checksum = try Self.copy(source, status, to: file, check: check, copied: copied)
+        var copy = ContentCopy(check: check, copied: copied)
+        try copy.copy(source, status, to: file)
         if durability == .durable { try file.synchronize() }
         try rename(
           name, at: directory.descriptor.rawValue, to: AttachmentPlace.content,
           at: directory.descriptor.rawValue, .keep)
-        if durability == .durable { try synchronize() }
-        return checksum
+        // The entry that names it is stored durably afterwards, which covers the directories above.
+        guard durability == .durable else { return }
+        try directory.descriptor.synchronize()
+        try queue.openOrMake().synchronize(AttachmentPlace.directory)
       } catch let error as Errno where error == .noSuchFile {
-        throw lost()
+        throw AppGroupError(
+          .leaseLost, "send a file to \"\(queue.name)\"", path: path,
+          reason: "another process has taken this transfer over, because this one was stopped")
       }
-    }
-  }
-
-  private static func copy(
-    _ source: borrowing FileDescriptor, _ status: FileStatus, to target: borrowing FileDescriptor,
-    check: @escaping () throws -> Void, copied: @escaping (Int64) -> Void
-  ) throws -> UInt64? {
-    guard status.size > 0 else { return XXH64().value }
-    let isDense = status.allocatedBytes >= status.size
-    var checksum: OverlappedChecksum?
-    defer { checksum?.abandon() }
-    let descriptor = source.rawValue
-    var copy = ContentCopy {
-      try check()
-      try checksum?.check()
-    } copied: { offset in
-      // Begun with the first copied piece, because shared content is not read; through another
-      // descriptor of the same file, with its own position.
-      if isDense, checksum == nil {
-        checksum = OverlappedChecksum(of: "/proc/self/fd/\(descriptor)")
-      }
-      checksum?.advance(to: offset)
-      copied(offset)
-    }
-    try copy.copy(source, status, to: target)
-    return try checksum?.finish(at: min(status.size, try target.status().size))
-  }
-
-  /// A rename; not onto another file system.
-  func move(from source: String, durability: Durability) throws -> Bool {
-    try reporting("move a file into \"\(queue.name)\"", path: path) {
-      do throws(Errno) {
-        // In one step on every file system, because the file must not keep its old name. Nothing is
-        // in the way: only this process creates entries in the directory that it has locked.
-        try rename(
-          source, at: Directory.current, to: AttachmentPlace.content,
-          at: directory.descriptor.rawValue)
-      } catch {
-        if error == .crossesDevices { return false }
-        guard error == .noSuchFile else { throw error }
-        throw lost()
-      }
-      let content = try FileDescriptor.openBeneath(
-        AttachmentPlace.content, at: directory.descriptor.rawValue, [.readOnly, .nonBlocking])
-      let access = queue.directory.root.access
-      if access == .group {
-        try content.setOwner(nil, group: directory.descriptor.status().group)
-        try content.setPermissions(access.fileMode)
-      }
-      if durability == .durable {
-        try content.synchronize()
-        try synchronize()
-        try FileDescriptor.open(
-          String(source[..<(source.lastIndex(of: "/") ?? source.startIndex)]) + "/",
-          [.readOnly, .directory]
-        ).synchronize()
-      }
-      return true
     }
   }
 
   private var path: String { queue.directory.path + "/" + AttachmentPlace.path(id) }
-
-  // The entry that names it is stored durably afterwards, which covers the directories above.
-  private func synchronize() throws {
-    try directory.descriptor.synchronize()
-    try queue.openOrMake().synchronize(AttachmentPlace.directory)
-  }
-
-  private func lost() -> AppGroupError {
-    AppGroupError(
-      .leaseLost, "send a file to \"\(queue.name)\"", path: path,
-      reason: "another process has taken this transfer over, because this one was stopped, or the "
-        + "file is gone")
-  }
 }

@@ -10,7 +10,7 @@ package struct QueueAttachment: Sendable {
   package enum Condition: Sendable, Hashable {
     case present(bytes: Int64)
     /// Its content was renamed away, by its receiver before it died.
-    case claimed
+    case movedAway
     case missing
   }
 
@@ -20,7 +20,7 @@ package struct QueueAttachment: Sendable {
   private var relativePath: String { AttachmentPlace.takenPath(id, by: batch.consumer) }
   private var contentPath: String { relativePath + "/" + AttachmentPlace.content }
 
-  /// The path of its content. Moving it away claims it.
+  /// The path of its content.
   package var path: String { batch.queue.directory.path + "/" + contentPath }
 
   /// Returns its state.
@@ -30,7 +30,7 @@ package struct QueueAttachment: Sendable {
   package func condition() throws -> Condition {
     try withPlace { place in
       if let file = try open(at: place) { return .present(bytes: try file.status().size) }
-      if try place.exists(relativePath) { return .claimed }
+      if try place.exists(relativePath) { return .movedAway }
       try confirm(at: place)
       return .missing
     }
@@ -38,7 +38,7 @@ package struct QueueAttachment: Sendable {
 
   /// Opens its content for reading.
   ///
-  /// - Returns: nil if it was claimed or is missing.
+  /// - Returns: nil if it was moved away or is missing.
   /// - Throws: as `condition()`.
   package func open() throws -> FileDescriptor? {
     try withPlace { place in
@@ -68,7 +68,7 @@ package struct QueueAttachment: Sendable {
     }
   }
 
-  // MARK: Claiming
+  // MARK: Moving
 
   /// Makes its content the receiver's own in one step: a rename to a path on the same file system. On
   /// etcd a transaction follows; a receiver that is killed before that may get the file once more.
@@ -78,8 +78,8 @@ package struct QueueAttachment: Sendable {
   ///   - mode: whether an existing file is replaced, or `.alreadyExists` thrown as an `Errno`.
   /// - Returns: false if the destination is on a different file system; then nothing has changed.
   /// - Throws: as `condition()`; `.noSuchFile` as an `Errno` if there is no such directory or the
-  ///   content was claimed before.
-  package func claim(to destination: String, _ mode: RenameMode = .replace) throws -> Bool {
+  ///   content was moved before.
+  package func move(to destination: String, _ mode: RenameMode = .replace) throws -> Bool {
     try batch.confirm()
     let place = try batch.open()
     do throws(Errno) {
@@ -89,24 +89,24 @@ package struct QueueAttachment: Sendable {
       if error == .noSuchFile { try confirm(at: place) }
       throw error
     }
-    try noteClaimed()
+    try noteMovedAway()
     return true
   }
 
-  /// Records that its content was copied to its destination.
+  /// Removes its content, which was copied to its destination.
   ///
   /// - Throws: as `condition()`.
-  package func markClaimed() throws {
+  package func removeContent() throws {
     try withPlace { place in
       if try !place.discard(contentPath) { try confirm(at: place) }
     }
-    try noteClaimed()
+    try noteMovedAway()
   }
 
   // For a consumer that does not see this directory.
-  private func noteClaimed() throws {
-    try reporting("claim an attachment of \"\(batch.queue.name)\"", path: path) {
-      try batch.store.noteClaimed(id)
+  private func noteMovedAway() throws {
+    try reporting("move an attachment of \"\(batch.queue.name)\"", path: path) {
+      try batch.store.noteMovedAway(id)
     }
   }
 
@@ -133,46 +133,14 @@ extension QueueEntry {
 
 /// The engine's operations for the attachments of a `Queue`.
 package protocol AttachmentStore: Sendable {
-  /// The place of a waiting attachment, for people.
-  func location(of id: String) -> String
-
   func stage(
-    _ id: String, bytes: Int64, sender: String, continuing old: [String], for entry: QueueEntry?
+    _ id: String, bytes: Int64, sender: String, for entry: QueueEntry?
   ) throws -> any AttachmentStage
 
   func waiting(prefix: String) throws -> [Queue.WaitingAttachment]
-  func rename(_ id: String, to newID: String) throws -> Int64?
+  func rename(_ id: String, to newID: String) throws -> Bool
   func remove(_ id: String) throws
-  /// Its remains should be removed.
-  func giveBack(_ id: String, to path: String) throws -> Bool
   func entry(of sender: String, attachmentPrefix prefix: String) throws -> QueueEntryID?
-  func incoming() throws -> [Queue.IncomingAttachment]
-}
-
-extension AttachmentStore {
-  /// Writes content into a new file, and gives the file a name once it is whole.
-  ///
-  /// - Parameter write: Returns whether it is whole.
-  /// - Returns: false if the name is taken, or nothing can have it.
-  package func giveBack(
-    to path: String, _ write: (borrowing FileDescriptor) throws -> Bool
-  ) throws -> Bool {
-    let staged = path + ".returning-" + Nonce.next()
-    do {
-      let file = try FileDescriptor.open(staged, [.readWrite, .create, .exclusive, .noFollow])
-      defer { try? removeFile(staged) }  // It has its own name, or is of no use.
-      guard try write(file) else { return false }
-      try file.synchronize()
-      try WormholeSystem.rename(
-        staged, at: Directory.current, to: path, at: Directory.current, .keep)
-      return true
-    } catch let error as Errno {
-      switch error {
-      case .noSuchFile, .alreadyExists, .accessDenied: return false
-      default: throw error
-      }
-    }
-  }
 }
 
 /// An attachment that is being created, this process's own until it is released or ends. Not thread-safe
@@ -187,20 +155,12 @@ package protocol AttachmentStage: Sendable {
   ///   - status: the status of the source when it was opened; its size is the amount copied.
   ///   - check: called between pieces of at most 8 MiB; what it throws ends the copy.
   ///   - copied: called after each piece.
-  /// - Returns: the checksum (XXH64); nil if no bytes passed through this process.
   /// - Throws: what `check` throws; `AppGroupError`: errors of the engine, and `leaseLost` if
   ///   another process took this transfer over. The caller removes the parts then.
   func copy(
     _ source: borrowing FileDescriptor, _ status: FileStatus, durability: Durability,
     check: @escaping () throws -> Void, copied: @escaping (Int64) -> Void
-  ) throws -> UInt64?
-
-  /// Hands a file over: it loses its name, and its content becomes the attachment's.
-  ///
-  /// - Returns: false if it has to be copied; nothing has changed then.
-  /// - Throws: `AppGroupError` for errors of the file system; `leaseLost` as in `copy`, or if the
-  ///   source is no longer there.
-  func move(from source: String, durability: Durability) throws -> Bool
+  ) throws
 }
 
 extension Queue.Sender {
@@ -209,16 +169,13 @@ extension Queue.Sender {
   /// - Parameters:
   ///   - id: up to 128 letters, digits, dots and hyphens that name no other attachment, and never did.
   ///   - bytes: the size of its content.
-  ///   - old: incomplete attachments of the same file. On etcd it continues one of them, which then
-  ///     no longer exists.
   ///   - entry: the entry of another queue that is being forwarded: the attachment is begun only if
   ///     that entry's consumer was not replaced.
   /// - Throws: `AppGroupError`: errors of the engine; `tooLarge` for a file beyond the limit of
   ///   etcd; `unsupportedValue` for any other id; `leaseLost` if the consumer was replaced.
-  /// - Complexity: about ten system calls; on etcd one transaction, and three requests to continue
-  ///   one.
+  /// - Complexity: about ten system calls; on etcd one transaction.
   package func stage(
-    _ id: String, bytes: Int64, continuing old: [String] = [], for entry: QueueEntry? = nil
+    _ id: String, bytes: Int64, for entry: QueueEntry? = nil
   ) throws -> any AttachmentStage {
     guard AttachmentPlace.isID(id) else {
       throw AppGroupError(
@@ -227,12 +184,12 @@ extension Queue.Sender {
     }
     return try queue.attempt("begin an attachment of") {
       try queue.attachments.stage(
-        id, bytes: bytes, sender: EncodedName(name).component, continuing: old, for: entry)
+        id, bytes: bytes, sender: EncodedName(name).component, for: entry)
     }
   }
 }
 
-/// Information on attachments for senders and displays of progress.
+/// Information on attachments for senders.
 extension Queue {
   /// An attachment that is not yet taken.
   package struct WaitingAttachment: Sendable, Hashable {
@@ -245,29 +202,11 @@ extension Queue {
     }
   }
 
-  /// A file that is being copied at this moment.
-  package struct IncomingAttachment: Sendable, Hashable {
-    package let id: String
-    package let sender: String
-    package let completedBytes: Int64
-    package let totalBytes: Int64
-
-    package init(id: String, sender: String, completedBytes: Int64, totalBytes: Int64) {
-      self.id = id
-      self.sender = sender
-      self.completedBytes = completedBytes
-      self.totalBytes = totalBytes
-    }
-  }
-
   fileprivate var attachments: any AttachmentStore { container.engine.attachments(of: self) }
 
   private func looking<Result>(_ body: (any AttachmentStore) throws -> Result) throws -> Result {
     try attempt("look at the attachments of") { try body(attachments) }
   }
-
-  /// The place of a waiting attachment, for people.
-  package func location(ofAttachment id: String) -> String { attachments.location(of: id) }
 
   /// Returns the attachments that are not taken and whose names begin with a prefix.
   ///
@@ -279,21 +218,13 @@ extension Queue {
 
   /// Renames an attachment that is complete; the process that began it can no longer use it.
   ///
-  /// - Returns: the size of its content in bytes; nil if it does not exist, because it was taken.
-  package func renameAttachment(_ id: String, to newID: String) throws -> Int64? {
+  /// - Returns: false if it does not exist, because it was taken.
+  package func renameAttachment(_ id: String, to newID: String) throws -> Bool {
     try looking { try $0.rename(id, to: newID) }
   }
 
   /// Removes an attachment that is not taken; a missing one is ignored.
   package func removeAttachment(_ id: String) throws { try looking { try $0.remove(id) } }
-
-  /// Moves the content of an attachment that is not taken to a path, unless a file exists there. On
-  /// another file system, and on etcd, it is copied; the caller then removes the attachment.
-  ///
-  /// - Returns: whether it exists.
-  package func returnAttachment(_ id: String, to path: String) throws -> Bool {
-    try looking { try $0.giveBack(id, to: path) }
-  }
 
   /// Returns an entry of a sender that waits or is taken, and names an attachment with a prefix;
   /// nil if there is none.
@@ -301,12 +232,5 @@ extension Queue {
   /// - Complexity: reads every existing batch of the sender.
   package func entry(of sender: String, attachmentPrefix prefix: String) throws -> QueueEntryID? {
     try looking { try $0.entry(of: EncodedName(sender).component, attachmentPrefix: prefix) }
-  }
-
-  /// Returns the files that are being copied into the queue at this moment.
-  ///
-  /// - Complexity: one listing, and four system calls for each attachment; on etcd three requests for each.
-  package func incomingAttachments() throws -> [IncomingAttachment] {
-    try looking { try $0.incoming() }
   }
 }

@@ -34,7 +34,7 @@ struct DirectoryTaken: TakenStore {
   func takeAttachment(_ id: String) throws { try open().takeAttachment(id, by: consumer) }
 
   /// The directory shows it.
-  func noteClaimed(_ id: String) {}
+  func noteMovedAway(_ id: String) {}
 
   func log(_ line: String, until deadline: ContinuousClock.Instant?) throws -> Bool {
     let place = try open()

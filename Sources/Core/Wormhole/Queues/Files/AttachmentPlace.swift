@@ -7,7 +7,7 @@ package import WormholeSystem
 /// ```
 /// attachments/<id>/                          an attachment; its sender has the directory locked
 /// attachments/<id>/copying-<total>-<sender>  content being copied, and its final size
-/// attachments/<id>/content                   complete: renamed from copying-…, or handed over
+/// attachments/<id>/content                   complete: renamed from copying-…
 /// taken/<consumer>/attachment-<id>/          the consumer's: renamed from attachments/<id>
 /// taken/<consumer>/making-<id>/              of a queue that the sender itself consumes: an
 ///                                            attachment for another queue, before it is renamed there
@@ -19,19 +19,18 @@ package import WormholeSystem
 /// **Receiving.** Before the consumer delivers an entry it renames the attachment into its own
 /// directory, and every step it takes with the attachment is a call on a path through that
 /// directory's name. So a consumer that was replaced while it was stopped finds nothing there
-/// (ENOENT): it neither claims nor deletes files that its successor handles. When the entry ends
-/// the attachment is removed, unless its content was claimed, that is renamed away, before.
+/// (ENOENT): it neither moves nor deletes files that its successor handles. When the entry ends
+/// the attachment is removed, unless its receiver has renamed its content away before.
 ///
 /// **Sent again.** A sender that forwards an entry of a queue it consumes creates the attachment in
 /// its directory in `taken/` of that queue, and renames it from there: if it has been replaced, it
-/// creates none. Its successor finds its attachments, and renames or removes them. If the stopped
-/// sender then renames content into the removed directory, through its descriptor, that fails
-/// (ENOENT), and an entry that it still stores names a missing attachment.
+/// creates none. Its successor finds its attachments, and removes them. If the stopped sender then
+/// renames content into the removed directory, through its descriptor, that fails (ENOENT), and an
+/// entry that it still stores names a missing attachment.
 ///
 /// **What a crash leaves**: an unlocked directory without `content`, swept by the next consumer; an
 /// attachment in `taken/` that no entry there names, swept by the next consumer; and one with
-/// `content` in `attachments/` that no entry names. The last may be the only copy of a file, which
-/// only its sender knows; so only its sender finishes or removes it.
+/// `content` in `attachments/` that no entry names, removed by its sender, which begins again.
 package enum AttachmentPlace {
   /// The key under which a payload, a dictionary, names its attachment.
   package static let payloadKey = "@attachment"
@@ -47,16 +46,6 @@ package enum AttachmentPlace {
 
   package static func takenPath(_ id: String, by consumer: String) -> String {
     QueueDirectory.takenPath(consumer) + "/" + takenPrefix + id
-  }
-
-  /// Parses the name of a file that is being copied; nil for any other name.
-  package static func copying(_ name: String) -> (total: Int64, sender: String)? {
-    guard name.hasPrefix(copyingPrefix) else { return nil }
-    let parts = name.dropFirst(copyingPrefix.count).split(
-      separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
-    guard parts.count == 2, let total = Int64(parts[0]), total >= 0 else { return nil }
-    guard case .identifier(let sender) = EncodedName.decode(parts[1].utf8) else { return nil }
-    return (total, sender)
   }
 
   /// Returns whether a text can be the name of an attachment: one safe component of a path.

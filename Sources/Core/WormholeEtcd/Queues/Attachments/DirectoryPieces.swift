@@ -71,27 +71,16 @@ struct DirectoryPieces: FilePieces {
     }
   }
 
-  func names(of content: String) throws -> Set<String> {
-    try within("look for the pieces of a file") { directory, _ in
-      let names = try entries(queue + "/" + content, at: directory.rawValue)
-      return Set(names.filter { !$0.hasPrefix(".") }.map { content + "/" + $0 })
-    }
-  }
-
   func contents() throws -> Set<String> {
     try within("look for the pieces of files") { directory, _ in
-      Set(try entries(queue, at: directory.rawValue).filter(AttachmentPlace.isID))
+      let found = try ifPresent(
+        FileDescriptor.openBeneath(queue, at: directory.rawValue, [.readOnly, .directory])
+          .entries())
+      return Set((found ?? []).map(\.name.text).filter(AttachmentPlace.isID))
     }
-  }
-
-  private func entries(_ path: String, at directory: Int32) throws -> [String] {
-    let found = try ifPresent(
-      FileDescriptor.openBeneath(path, at: directory, [.readOnly, .directory]).entries())
-    return (found ?? []).map(\.name.text)
   }
 
   func removal(of content: String) -> [EtcdTransaction.Operation] { [] }
-  func removal(ofPieces names: some Sequence<String>) -> [EtcdTransaction.Operation] { [] }
 
   func discard(_ content: String) throws {
     try within("remove the pieces of a file") { directory, _ in
@@ -99,12 +88,6 @@ struct DirectoryPieces: FilePieces {
         FileDescriptor.openBeneath(queue, at: directory.rawValue, [.readOnly, .directory]))
       guard let place else { return }
       try TreeRemoval().remove(FileName(content), at: place.rawValue)
-    }
-  }
-
-  func discard(pieces names: some Sequence<String>) throws {
-    try within("remove a piece of a file") { directory, _ in
-      for name in names { try removeIfPresent(queue + "/" + name, at: directory.rawValue) }
     }
   }
 }

@@ -13,15 +13,13 @@ import WormholeSystem
 //                   digits, "-", and its checksum, with sixteen; or in a directory, see `FilePieces`
 // ```
 //
-// **Sending.** The manifest is put first, without a checksum, under a lasting session. The pieces
+// **Sending.** The manifest is put first, without a checksum, under a session. The pieces
 // follow, each put without a condition, because a key's content never changes. The last step puts
 // the manifest again, if it is unchanged, with the checksums and under no lease: from then on the
 // content is whole.
 //
-// **Continuing.** The next sender of a file moves the manifest to an id of its own, under the
-// condition that it is unchanged and not whole, and puts the missing pieces. An earlier sender
-// that was only stopped may still put pieces: the same ones, or others if the file has changed
-// since, which have other keys. It cannot make the content whole.
+// **Beginning again.** The next sender of a file removes what is left of it. A sender that was only
+// stopped may still put pieces; it cannot make the content whole.
 //
 // **Renaming** and **taking** move the manifest from one key to another, under the condition that
 // it is unchanged; so if a sender and a consumer act at once, one of them gets it. The pieces stay
@@ -57,77 +55,34 @@ extension EtcdQueue: AttachmentStore {
     return pieces
   }
 
-  func location(of id: String) -> String { container.location(of: waitingKey(id)) }
-
   // MARK: Sending
 
-  /// An attachment that is being sent.
-  struct Begun: Sendable {
-    /// Its manifest as it was put.
-    let item: KeyValue
-    var manifest: AttachmentManifest
-    /// The existing pieces, by their names.
-    var present: Set<String> = []
-  }
+  /// The place of a waiting attachment, for people.
+  func location(of id: String) -> String { container.location(of: waitingKey(id)) }
 
-  /// Begins an attachment, or continues one, which lasts as long as a session until it is whole.
+  /// Begins an attachment, which lasts as long as a session until it is whole.
   ///
-  /// - Parameter old: Attachments that earlier senders of the same file may have begun.
-  /// - Returns: Nil if a condition does not hold.
+  /// - Returns: Its manifest as it was put; nil if a condition does not hold.
   func begin(
-    _ id: String, _ manifest: AttachmentManifest, continuing old: [String],
-    if conditions: [EtcdTransaction.Condition], session: EtcdSession
-  ) throws -> Begun? {
-    for other in old {
-      guard let item = try files.item(waitingKey(other)),
-        let found = AttachmentManifest(item.value),
-        !found.isWhole, found.size == manifest.size, found.isInDirectory == manifest.isInDirectory
-      else { continue }
-      var manifest = manifest
-      manifest.content = found.content
-      let change = EtcdTransaction(
-        if: conditions + item.unchanged, then: [.delete(.key(item.key))])
-      guard var begun = try begin(id, manifest, change: change, session: session) else { continue }
-      begun.present = try pieces.names(of: found.content)
-      return begun
-    }
-    return try begin(id, manifest, change: .init(if: conditions, then: []), session: session)
-  }
-
-  private func begin(
-    _ id: String, _ manifest: AttachmentManifest, change: EtcdTransaction, session: EtcdSession
-  ) throws -> Begun? {
+    _ id: String, _ manifest: AttachmentManifest, if conditions: [EtcdTransaction.Condition],
+    session: EtcdSession
+  ) throws -> KeyValue? {
     let witness = EtcdContainer.Witness(
       key: waitingKey(id), base: nil, value: try manifest.bytes())
-    let outcome = try files.commit(change, witness, lease: session.lease)
-    return outcome.succeeded
-      ? Begun(item: witness.item(at: outcome.revision), manifest: manifest) : nil
-  }
-
-  /// Returns what puts a piece, unless it exists; waits for room first.
-  func putting(
-    _ bytes: [UInt8], _ number: Int, checksum: UInt64, of begun: inout Begun,
-    _ check: () throws -> Void
-  ) throws -> @Sendable () throws -> Void {
-    let name = AttachmentManifest.pieceName(
-      of: begun.manifest.content, number: number, checksum: checksum)
-    // The rest is useless.
-    guard begun.present.remove(name) == nil else { return {} }
-    let pieces = pieces
-    try pieces.makeRoom(bytes.count, check)
-    return { try pieces.put(bytes, name) }
+    let outcome = try files.commit(
+      .init(if: conditions, then: []), witness, lease: session.lease)
+    return outcome.succeeded ? witness.item(at: outcome.revision) : nil
   }
 
   /// Makes it whole: it lasts from now on.
   ///
+  /// - Parameter begun: Its manifest as it was put.
   /// - Returns: False if it no longer exists; then its unneeded pieces are removed.
-  func complete(_ id: String, _ begun: Begun) throws -> Bool {
-    let others = begun.present.prefix(EtcdContainer.maximumOperations / 2)
+  func complete(_ id: String, _ manifest: AttachmentManifest, begun: KeyValue) throws -> Bool {
     let isWhole = try files.commit(
-      .init(if: begun.item.unchanged, then: pieces.removal(ofPieces: others)),
-      .init(key: waitingKey(id), base: begun.item, value: begun.manifest.bytes())
+      .init(if: begun.unchanged, then: []),
+      .init(key: waitingKey(id), base: begun, value: manifest.bytes())
     ).succeeded
-    if isWhole { try pieces.discard(pieces: others) }
     if !isWhole { try sweepAttachments() }
     return isWhole
   }
@@ -138,24 +93,9 @@ extension EtcdQueue: AttachmentStore {
     try manifests(prefix: prefix).map { .init(id: $0.id, isWhole: $0.manifest.isWhole) }
   }
 
-  func incoming() throws -> [Queue.IncomingAttachment] {
-    try manifests().compactMap { id, manifest in
-      guard !manifest.isWhole,
-        // The process that sends it lives.
-        try client.lifetime(ofLease: manifest.session, until: files.soon) != nil,
-        case .identifier(let sender) = EncodedName.decode(manifest.sender.utf8)
-      else { return nil }
-      let pieces = try pieces(of: manifest).names(of: manifest.content)
-      return .init(
-        id: id, sender: sender,
-        completedBytes: min(manifest.size, Int64(pieces.count) * Int64(AttachmentManifest.piece)),
-        totalBytes: manifest.size)
-    }
-  }
-
   /// Returns the attachments that are not taken, and their ids.
   private func manifests(
-    prefix: String = ""
+    prefix: String
   ) throws -> [(id: String, manifest: AttachmentManifest)] {
     try files.read(.prefix(waitingKey(prefix))).items.compactMap { item in
       guard let manifest = AttachmentManifest(item.value) else { return nil }
@@ -165,10 +105,9 @@ extension EtcdQueue: AttachmentStore {
 
   // MARK: Moving
 
-  func rename(_ id: String, to newID: String) throws -> Int64? {
+  func rename(_ id: String, to newID: String) throws -> Bool {
     let (key, newKey) = (waitingKey(id), waitingKey(newID))
-    let item = try move(key, try files.item(key), to: newKey, if: [])
-    return item.flatMap { AttachmentManifest($0.value)?.size }
+    return try move(key, try files.item(key), to: newKey, if: []) != nil
   }
 
   /// Makes an attachment a consumer's.
@@ -301,21 +240,12 @@ extension EtcdQueue: AttachmentStore {
 
   // MARK: Receiving
 
-  func giveBack(_ id: String, to path: String) throws -> Bool {
-    let item = try files.item(waitingKey(id))
-    guard let manifest = item.flatMap({ AttachmentManifest($0.value) }) else { return false }
-    return try giveBack(to: path) { try download(manifest, into: $0) }
-  }
-
   /// Writes the content into a file.
   ///
-  /// - Parameter part: The part that was written earlier, from its beginning; a correct piece in it
-  ///   is not requested.
   /// - Returns: Whether the content is as it was sent.
   /// - Throws: `EtcdError`; an `Errno` of the files.
   func download(
-    _ manifest: AttachmentManifest, into file: borrowing FileDescriptor,
-    continuing part: SharedDescriptor? = nil
+    _ manifest: AttachmentManifest, into file: borrowing FileDescriptor
   ) throws -> Bool {
     guard let whole = manifest.whole else { return false }
     let limit = container.location.fileLimit
@@ -337,10 +267,7 @@ extension EtcdQueue: AttachmentStore {
         let checksum = whole.pieces[begun]
         let name = AttachmentManifest.pieceName(
           of: manifest.content, number: begun, checksum: checksum)
-        let place = Int64(begun) * Int64(AttachmentManifest.piece)
-        let here = try part?.descriptor.piece(
-          Int(min(Int64(AttachmentManifest.piece), manifest.size - place)), checksum)
-        fetching.add { try here ?? pieces.read(name) }
+        fetching.add { try pieces.read(name) }
         begun += 1
       }
       guard let piece = try fetching.next(), done + Int64(piece.count) <= manifest.size else {
@@ -352,18 +279,5 @@ extension EtcdQueue: AttachmentStore {
       fetched += 1
     }
     return done == manifest.size && hash.value == whole.checksum
-  }
-}
-
-extension FileDescriptor {
-  /// Reads the next piece of a file; nil if it has another checksum.
-  fileprivate borrowing func piece(_ count: Int, _ checksum: UInt64) throws(Errno) -> [UInt8]? {
-    var bytes = [UInt8](repeating: 0, count: count)
-    var read: Result<Int, Errno> = .success(0)
-    bytes.withUnsafeMutableBytes { buffer in
-      read = Result { () throws(Errno) in try fill(buffer) }
-    }
-    guard try read.get() == count, XXH64.checksum(of: bytes) == checksum else { return nil }
-    return bytes
   }
 }

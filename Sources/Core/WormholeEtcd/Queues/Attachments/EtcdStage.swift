@@ -2,19 +2,18 @@ import Wormhole
 import WormholeInspection
 import WormholeSystem
 
-/// An attachment that is being uploaded: a manifest under a lasting session, and its pieces.
+/// An attachment that is being uploaded: a manifest under the session of this process, and its pieces.
 final class EtcdStage: AttachmentStage {
   let id: String
   private let store: EtcdQueue
-  private let begun: EtcdQueue.Begun
+  private let manifest: AttachmentManifest
+  /// The manifest as it was put.
+  private let begun: KeyValue
   /// The manifest lasts as long as this, until the content is whole.
   private let session: EtcdSession
-  /// Shows others that it is being sent.
-  private let life: EtcdSession
 
   init(
-    _ id: String, _ bytes: Int64, sender: String, in store: EtcdQueue, continuing old: [String],
-    for entry: QueueEntry?
+    _ id: String, _ bytes: Int64, sender: String, in store: EtcdQueue, for entry: QueueEntry?
   ) throws {
     self.id = id
     self.store = store
@@ -29,14 +28,13 @@ final class EtcdStage: AttachmentStage {
     var looking = RequestsUnderWay<Void>()
     looking.add { try store.pieces.look() }
     defer { looking.drain() }
-    life = try store.files.session()
-    var manifest = AttachmentManifest(
-      content: id, size: bytes, sender: sender, session: life.lease)
+    var manifest = AttachmentManifest(content: id, size: bytes, sender: sender)
     manifest.isInDirectory = store.pieces.isInDirectory
+    self.manifest = manifest
     // The consumer that has the entry was not replaced.
     let fence = (entry?.batch.store as? EtcdTaken).map { [$0.fence] } ?? []
-    (session, begun) = try store.files.underSession(isLasting: true) { session in
-      guard let begun = try store.begin(id, manifest, continuing: old, if: fence, session: session)
+    (session, begun) = try store.files.underSession { [manifest] session in
+      guard let begun = try store.begin(id, manifest, if: fence, session: session)
       else { throw (entry?.batch.queue ?? queue).replaced() }
       return (session, begun)
     }
@@ -45,17 +43,17 @@ final class EtcdStage: AttachmentStage {
   func copy(
     _ source: borrowing FileDescriptor, _ status: FileStatus, durability: Durability,
     check: @escaping () throws -> Void, copied: @escaping (Int64) -> Void
-  ) throws -> UInt64? {
+  ) throws {
     let action = "copy a file into \"\(store.queue.name)\""
-    return try reporting(action, path: store.location(of: id)) {
+    try reporting(action, path: store.location(of: id)) {
       let buffer = UnsafeMutableRawBufferPointer.allocate(
         byteCount: AttachmentManifest.piece, alignment: 64)
       defer { buffer.deallocate() }
-      var (begun, hash, done) = (self.begun, XXH64(), Int64(0))
+      var (manifest, hash, done) = (manifest, XXH64(), Int64(0))
       var whole = AttachmentManifest.Whole()
-      let size = begun.manifest.size
+      let (size, pieces) = (manifest.size, store.pieces)
       var sending = RequestsUnderWay<Int64>()
-      // A caller that continues elsewhere finds all of them.
+      // A caller that removes them finds all.
       defer { sending.drain() }
       while done < size {
         try check()
@@ -71,36 +69,33 @@ final class EtcdStage: AttachmentStage {
         let checksum = XXH64.checksum(of: bytes)
         done += Int64(count)
         let end = done
-        let put = try store.putting(
-          bytes, whole.pieces.count, checksum: checksum, of: &begun, check)
+        let name = AttachmentManifest.pieceName(
+          of: manifest.content, number: whole.pieces.count, checksum: checksum)
+        try pieces.makeRoom(bytes.count, check)
         while sending.isFull { copied(try sending.next()) }
         sending.add {
-          try put()
+          try pieces.put(bytes, name)
           return end
         }
         whole.pieces.append(checksum)
       }
       while !sending.isEmpty { copied(try sending.next()) }
       whole.checksum = hash.value
-      begun.manifest.whole = whole
-      guard try store.complete(id, begun) else {
+      manifest.whole = whole
+      guard try store.complete(id, manifest, begun: begun) else {
         throw AppGroupError(
           .leaseLost, "send a file to \"\(store.queue.name)\"", path: store.location(of: id),
           reason: "this process was not heard of for too long, "
             + "or another one has taken this transfer over")
       }
-      return hash.value
     }
   }
-
-  /// No file becomes a key by a rename.
-  func move(from source: String, durability: Durability) throws -> Bool { false }
 }
 
 extension EtcdQueue {
   func stage(
-    _ id: String, bytes: Int64, sender: String, continuing old: [String], for entry: QueueEntry?
+    _ id: String, bytes: Int64, sender: String, for entry: QueueEntry?
   ) throws -> any AttachmentStage {
-    try EtcdStage(id, bytes, sender: sender, in: self, continuing: old, for: entry)
+    try EtcdStage(id, bytes, sender: sender, in: self, for: entry)
   }
 }

@@ -25,17 +25,12 @@ protocol FilePieces: Sendable {
   /// Returns a piece; nil if it does not exist.
   func read(_ name: String) throws -> [UInt8]?
 
-  /// Returns the names of the pieces of a content: "<content>/<p>".
-  func names(of content: String) throws -> Set<String>
-
   /// Returns the contents that have pieces.
   func contents() throws -> Set<String>
 
   /// Returns the steps that remove pieces together with other keys.
   func removal(of content: String) -> [EtcdTransaction.Operation]
-  func removal(ofPieces names: some Sequence<String>) -> [EtcdTransaction.Operation]
 
   /// Removes what no step of etcd can remove, after such a step.
   func discard(_ content: String) throws
-  func discard(pieces names: some Sequence<String>) throws
 }

@@ -25,27 +25,17 @@ struct KeyPieces: FilePieces {
 
   func read(_ name: String) throws -> [UInt8]? { try queue.files.item(key(name))?.value }
 
-  func names(of content: String) throws -> Set<String> {
-    names(in: try queue.files.read(range(content), keysOnly: true).items)
-  }
-
   func contents() throws -> Set<String> {
     guard try !queue.files.glance(at: queue.range(.pieces)).items.isEmpty else { return [] }
-    let all = names(in: try queue.files.read(queue.range(.pieces), keysOnly: true).items)
-    return Set(all.map { String($0.prefix { $0 != "/" }) })
-  }
-
-  private func names(in items: [KeyValue]) -> Set<String> {
     let start = key("").count
-    return Set(items.map { String(decoding: $0.key.dropFirst(start), as: UTF8.self) })
+    return Set(
+      try queue.files.read(queue.range(.pieces), keysOnly: true).items.map { item in
+        String(
+          decoding: item.key.dropFirst(start).prefix { $0 != UInt8(ascii: "/") }, as: UTF8.self)
+      })
   }
 
   func removal(of content: String) -> [EtcdTransaction.Operation] { [.delete(range(content))] }
 
-  func removal(ofPieces names: some Sequence<String>) -> [EtcdTransaction.Operation] {
-    names.map { .delete(.key(key($0))) }
-  }
-
   func discard(_ content: String) {}
-  func discard(pieces names: some Sequence<String>) {}
 }

@@ -10,46 +10,28 @@ extension QueueDirectory {
   /// Puts a file that came through etcd beside a consumer's attachments, unless it exists there.
   ///
   /// - Parameters:
-  ///   - isClaimed: whether it was claimed: then only its directory is created.
-  ///   - parts: The parts written before; this file's are added if etcd becomes unreachable.
-  ///   - download: Writes the content after the existing beginning, and returns whether it is as it
-  ///     was sent; damaged content becomes an empty file, whose size differs from its entry.
+  ///   - isMovedAway: whether its receiver has it: then only its directory is created.
+  ///   - download: Writes the content, and returns whether it is as it was sent; damaged content
+  ///     becomes an empty file, whose size differs from its entry.
   func receive(
-    _ id: String, by consumer: String, isClaimed: Bool, parts: FetchedParts,
-    _ download: (_ file: borrowing FileDescriptor, _ part: SharedDescriptor?) throws -> Bool
+    _ id: String, by consumer: String, isMovedAway: Bool,
+    _ download: (_ file: borrowing FileDescriptor) throws -> Bool
   ) throws {
     try prepare(consumer)
     let path = AttachmentPlace.takenPath(id, by: consumer)
     guard try !exists(path) else { return }
     try makeDirectory(path)
-    guard !isClaimed else { return }
-    let (incoming, content) = (path + "/" + Self.incoming, path + "/" + AttachmentPlace.content)
+    guard !isMovedAway else { return }
+    let (incoming, content) = (path + "/incoming", path + "/" + AttachmentPlace.content)
     do {
       let file = try createFile(incoming)
-      if try download(file, parts.take(id)) { return try move(incoming, to: content, .keep) }
+      if try download(file) { return try move(incoming, to: content, .keep) }
       _ = try createFile(content)
       try discard(incoming)
     } catch {
-      // Content that the disk refuses is not kept on it, and is fetched again.
-      if error is EtcdError { try? keep(in: consumer, parts) }
+      // It is fetched again.
       try removeAttachmentDirectory(path)
       throw error
-    }
-  }
-
-  /// A file that came through etcd, until it is whole.
-  private static let incoming = "incoming"
-
-  /// Keeps the written parts of a consumer's incomplete files.
-  func keep(in consumer: String, _ parts: FetchedParts) throws(Errno) {
-    for entry in try list(Self.taken + "/" + consumer) ?? [] {
-      let name = entry.name.text
-      guard name.hasPrefix(AttachmentPlace.takenPrefix) else { continue }
-      let path = "\(Self.taken)/\(consumer)/\(name)/\(Self.incoming)"
-      guard let file = try ifPresent(openFile(path, [.readOnly, .nonBlocking])),
-        try file.status().kind == .regular
-      else { continue }
-      parts.keep(String(name.dropFirst(AttachmentPlace.takenPrefix.count)), file)
     }
   }
 
@@ -72,19 +54,4 @@ extension QueueDirectory {
     }
     _ = try ifPresent(removeDirectory(path, at: descriptor.rawValue))
   }
-}
-
-/// The written parts of files that come through etcd, from before their consumer ended or etcd
-/// became unreachable: open files without names. Each piece in them is compared before it is used.
-final class FetchedParts: Sendable {
-  private let files = Mutex<[String: SharedDescriptor]>([:])
-
-  /// - Parameter file: What was fetched of an attachment, at its beginning.
-  func keep(_ id: String, _ file: consuming FileDescriptor) {
-    let file = SharedDescriptor(file)
-    files.withLock { $0[id] = file }
-  }
-
-  /// Hands out the fetched parts of an attachment; nil if there are none.
-  func take(_ id: String) -> SharedDescriptor? { files.withLock { $0.removeValue(forKey: id) } }
 }

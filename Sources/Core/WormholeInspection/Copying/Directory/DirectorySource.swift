@@ -141,7 +141,7 @@ struct QueueKeys {
       }
     }
     for id in entries.compactMap({ $0.payload?.attachmentID }) where claimed.contains(id) {
-      claim.marks[BatchClaim.claimedMark + id] = ""
+      claim.marks[BatchClaim.movedAwayMark + id] = ""
     }
     return try claim.bytes(stamp: "0")
   }

@@ -130,15 +130,15 @@ final class QueueWriter {
   /// Gives each file the place of its entry.
   func finish() throws {
     let claimed = Set(
-      claims.values.flatMap(\.marks.keys).filter { $0.hasPrefix(BatchClaim.claimedMark) }.map {
-        String($0.dropFirst(BatchClaim.claimedMark.count))
+      claims.values.flatMap(\.marks.keys).filter { $0.hasPrefix(BatchClaim.movedAwayMark) }.map {
+        String($0.dropFirst(BatchClaim.movedAwayMark.count))
       })
     if !waiting.isEmpty { try place.makeDirectory(AttachmentPlace.directory) }
     for (id, manifest) in waiting { try putFile(manifest, in: AttachmentPlace.path(id)) }
     for (id, manifest) in taken {
       let part = kept.contains(id) ? QueueDirectory.failed : Self.gone
       let path = "\(part)/\(AttachmentPlace.takenPrefix)\(id)"
-      // An empty directory shows that the file was claimed.
+      // An empty directory shows that the file was moved away.
       if claimed.contains(id) {
         try place.makeDirectory(path)
       } else {

@@ -17,11 +17,9 @@ package struct AttachmentManifest: Sendable, Hashable {
   }
 
   /// The name of its pieces.
-  package var content: String
+  package let content: String
   package let size: Int64
   package let sender: String
-  /// The lease of the session of the process that sends it.
-  package let session: Int64
   /// Whether its pieces are in a directory that the location names, and not with etcd's keys.
   package var isInDirectory = false
   /// The part that is known once the file is whole.
@@ -37,11 +35,10 @@ package struct AttachmentManifest: Sendable, Hashable {
 
   package var isWhole: Bool { whole != nil }
 
-  package init(content: String, size: Int64, sender: String, session: Int64 = 0) {
+  package init(content: String, size: Int64, sender: String) {
     self.content = content
     self.size = size
     self.sender = sender
-    self.session = session
   }
 
   /// - Returns: nil for content that another program has put.
@@ -50,9 +47,7 @@ package struct AttachmentManifest: Sendable, Hashable {
       let content = value["content"]?.stringValue, AttachmentPlace.isID(content),
       let size = value["size"]?.int64Value, size >= 0
     else { return nil }
-    self.init(
-      content: content, size: size, sender: value["sender"]?.stringValue ?? "",
-      session: value["session"]?.int64Value ?? 0)
+    self.init(content: content, size: size, sender: value["sender"]?.stringValue ?? "")
     isInDirectory = value["place"] == "directory"
     guard let checksum = value["checksum"]?.stringValue else { return }
     var whole = Whole()
@@ -76,8 +71,6 @@ package struct AttachmentManifest: Sendable, Hashable {
       value["checksum"] = .string(String(whole.checksum, radix: 16))
       value["pieces"] = .data(
         Data(whole.pieces.flatMap { piece in withUnsafeBytes(of: piece.bigEndian, Array.init) }))
-    } else {
-      value["session"] = .integer(session)
     }
     return try value.binaryBytes()
   }

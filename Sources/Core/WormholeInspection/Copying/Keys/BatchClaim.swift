@@ -16,8 +16,8 @@ package struct BatchClaim: Sendable {
   package var settled: Set<Int> = []
   package var marks: [String: String] = [:]
 
-  /// Begins the mark of a file that was claimed; its id follows.
-  package static let claimedMark = "claimed "
+  /// Begins the mark of a file that was moved away; its id follows.
+  package static let movedAwayMark = "claimed "
 
   package init(consumer: String) { self.consumer = consumer }
 

@@ -19,7 +19,6 @@ extension CommandDescription {
       .peer, .operand("file", .file, help: "A regular file."),
       .value(
         "metadata", .text, named: "json", help: "A value that the receiver gets with the file."),
-      .flag("move", help: "Move the file instead of copying it: at once on the same file system."),
       .from, .durable("it"), .expires, .wait, .timeout,
     ]
   ) { arguments, environment in
@@ -97,8 +96,8 @@ private func transfer(_ arguments: ParsedArguments, _ environment: CommandEnviro
     fileAt: URL(filePath: CommandLinePath.absolute(file, to: "transfer")),
     to: arguments.requiredText("peer"), metadata: metadata,
     options: PeerFileOptions(
-      isMoved: arguments.has("move"), durability: arguments.durability,
-      expiry: arguments.duration("expires"), receiptTerm: .dayAfterProcessing))
+      durability: arguments.durability, expiry: arguments.duration("expires"),
+      receiptTerm: .dayAfterProcessing))
   defer { session.finishCopying(until: .now + .seconds(5)) }
   try store(transfer, of: file, until: interruption, environment)
   try environment.print(line: transfer.id)
@@ -211,7 +210,7 @@ struct ReceivingDirectory {
   /// Gives a file the first free name: a simultaneous receiver gets another one.
   func put(_ file: PeerFile) throws -> String {
     let name = Self.safe(file.name)
-    if let place = try file.claim(toFirstFreeOf: places(for: name)) { return place }
+    if let place = try file.move(toFirstFreeOf: places(for: name)) { return place }
     throw CommandError(
       cannot: "make \(path + "/" + name)",
       because: "there are \(Self.maximumCopies) files of this name")
