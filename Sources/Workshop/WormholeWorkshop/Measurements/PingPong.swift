@@ -180,25 +180,3 @@ package final class Paddle: Side {
     }
   }
 }
-
-/// From a message to its listener: two threads play ping-pong, as two processes would.
-package enum ListenRow {
-  package static func measure(_ bench: Bench) throws -> Row {
-    let container = try bench.container("listen")
-    let place = bench.path + "/listen"
-    let failure = FirstFailure()
-    func game(_ side: (_ hears: String, _ sends: String) throws -> any Side) throws -> Game {
-      try side("ping", "pong").echo(.blocked, failure)
-      return try Game(side("pong", "ping"), .blocked, failure)
-    }
-    let ours = try game { SharedSide(container, hears: $0, sends: $1) }
-    let floor = try game { try Paddle(place, hears: "raw-" + $0, sends: "raw-" + $1) }
-    let count = bench.scaled(100)
-    let row = try bench.compare(
-      "send to listener / inotify", rounds: bench.rounds,
-      ours: { try ours.play(count).median }, floor: { try floor.play(count).median })
-    try ours.end()
-    try floor.end()
-    return row
-  }
-}
