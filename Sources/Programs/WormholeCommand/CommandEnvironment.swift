@@ -77,7 +77,7 @@ extension CommandEnvironment {
       if written == nil { throw interruption.endStatus }
     } catch let status as ExitStatus where status == .deadline {
       throw CommandError(
-        cannot: "write to standard output", because: "its reader took too long", status: status)
+        cannot: "write to standard output", because: "the reader is too slow", status: status)
     }
   }
 

@@ -120,7 +120,7 @@ package final class Lease: Sendable {
   /// - Parameters:
   ///   - content: The whole content.
   ///   - name: The file in the site's directory.
-  ///   - exists: Whether such a file probably exists; only decides the first attempt.
+  ///   - exists: A hint: such a file probably exists. A wrong hint costs one rename.
   ///   - diligence: The extent to which the publication waits for the disk.
   ///   - willPublish: Receives the version just before it becomes visible.
   /// - Throws: `leaseLost`; then nothing has changed. After an error of the last fsync the new

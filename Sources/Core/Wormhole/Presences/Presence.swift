@@ -126,7 +126,7 @@ public struct Presence: Sendable {
       throw AppGroupError(
         .unsupportedValue, title.action, path: path,
         reason: "nobody would accept its content: \(error.reason)",
-        remedy: "say little here, and put the rest into a value")
+        remedy: "keep this short; put the rest in a value")
     }
   }
 }

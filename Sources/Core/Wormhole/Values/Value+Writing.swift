@@ -13,7 +13,7 @@ extension Value {
   /// - Throws: `AppGroupError.Code.timedOut` with the holder; `.unsupportedValue`; `.noSpace` and
   ///   other errors of the file system. If it throws, the old value is intact; only after an error of the
   ///   last fsync of `.durable` the new one is visible, and may be lost with the power.
-  /// - Complexity: Create, write, rename and unlink, and six cheap calls for the lease, or seven;
+  /// - Complexity: Create, write, rename and unlink, and six or seven cheap calls for the lease;
   ///   `.durable` adds one fsync on ext4 and xfs, elsewhere three, and two more if identifiers were new
   ///   lately. Content of 64 KiB and more, and durable content, is written before the lease is taken.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")

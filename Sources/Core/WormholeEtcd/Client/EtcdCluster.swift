@@ -277,7 +277,7 @@ extension EtcdCluster {
     return try state.withLock { state throws(EtcdError) in
       guard state.cluster ?? cluster == cluster else {
         throw EtcdError(
-          .unreachable, "it belongs to another cluster (\(cluster)) than the other endpoints")
+          .unreachable, "it belongs to a different cluster (\(cluster))")
       }
       guard asked.history == state.moment.history else { throw .replaced }
       state.cluster = cluster

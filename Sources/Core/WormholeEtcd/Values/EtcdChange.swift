@@ -5,7 +5,8 @@ import WormholeSystem
 /// One change of a value on etcd: read, decide, publish; begin again if another was faster.
 ///
 /// The content that this process saw last serves as the first read, so that a change often takes
-/// one round trip; a replacement of a name that it has not seen begins as if there was none. A decision to publish nothing is made only about content that was read for it.
+/// one round trip; a replacement of a name that it has not seen begins as if there was none. It never
+/// decides to publish nothing from cached content.
 final class EtcdChange<Result: Sendable>: Waiting {
   private let value: EtcdValue
   private let terms: ChangeTerms

@@ -35,9 +35,9 @@ struct ArchivedObjects {
   mutating func check(depth: Int, limits: PropertyListLimits) throws {
     guard version?.intValue == 100_000, objects.first?.stringValue == "$null",
       let root = root.flatMap(object(_:))
-    else { throw KeyedArchive.damaged("it has not the form of Foundation's archives") }
+    else { throw KeyedArchive.damaged("it is not in the format of Foundation's archives") }
     for (index, entry) in objects.enumerated() where !isWellFormed(entry) {
-      throw KeyedArchive.damaged("object \(index) has not the form of Foundation's archives")
+      throw KeyedArchive.damaged("object \(index) is not in the format of Foundation's archives")
     }
     var visits: [Int: Visit] = [:]
     _ = try extent(of: root, room: depth, limits, &visits)

@@ -151,7 +151,7 @@ final class SessionLink: Sendable {
     }
   }
 
-  /// Takes the place of an earlier link: the program is notified of all that differs from what it knows.
+  /// Continues an earlier link: reports what has changed since its last report.
   func follow(_ last: SessionLink) {
     let known = last.watching.withLock { $0.known }
     watching.withLock { $0.known = known }

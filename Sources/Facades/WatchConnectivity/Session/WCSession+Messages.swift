@@ -140,7 +140,10 @@ struct MessageHandlers: Sendable {
     switch result {
     case .success(let value):
       guard let reply, !reply(value) else { return }
-      error?(WCError(.messageReplyFailed, reason: "The reply is of another kind than the message."))
+      error?(
+        WCError(
+          .messageReplyFailed,
+          reason: "The reply is a dictionary but the message was data, or vice versa."))
     case .failure(let failure):
       error?(WCError(failure, of: .message(expectsReply: expectsReply)))
     }

@@ -123,7 +123,8 @@ struct Findings {
     }
     return Finding(
       kind: .unreadablePart,
-      what: "The container's version is unknown: \(error.reason). Programs take it for theirs.",
+      what:
+        "The container's version is unknown: \(error.reason). Programs assume their own version.",
       path: error.path,
       advice: "The next program that opens the container to write makes it again. To do it now:",
       command: program + "doctor --sweep")

@@ -51,8 +51,8 @@ final class AnswerWatch: Sendable {
         return end(.deadline)
       }
       report(
-        "cannot go on: the file system of \(path) does not answer; "
-          + "repair or end the program that serves it, and try again")
+        "the file system holding \(path) is not responding; fix or stop whatever serves it, "
+          + "and try again")
       end(timeout == nil ? .inputOutput : .deadline)
     }
   }

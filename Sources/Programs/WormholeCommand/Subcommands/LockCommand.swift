@@ -20,7 +20,7 @@ extension CommandDescription {
       status 0; when it fails, nothing is published:
         \(ProgramName.called) lock settings.json -- sed -i s/old/new/ {}
       The copy of a directory has files of its own: of hard links each becomes one.
-      A shell gets it as a word of its own, because it would take spaces and signs in a name apart:
+      In a shell, pass it as an argument, because a shell splits a name with spaces:
         \(ProgramName.called) lock 'a b' -- sh -c 'sort -u "$1" -o "$1"' sh {}
 
       With --shared others may share the file, but nobody may change it, and {} stands for the file \

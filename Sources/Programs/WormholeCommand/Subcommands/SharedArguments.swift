@@ -230,7 +230,7 @@ extension ParsedArguments {
     guard environment.isInputTerminal, environment.errorColumns != nil else {
       throw CommandError(
         cannot: "ask for a confirmation",
-        because: "there is no terminal; --yes does it without asking", status: .usage)
+        because: "no terminal to ask on; use --yes", status: .usage)
     }
     environment.writeStandardError(Array("\(question.onOneLine) [y/N] ".utf8))
     let answer = String(

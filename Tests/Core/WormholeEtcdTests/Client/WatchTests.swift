@@ -299,7 +299,7 @@ struct FaultTests {
           return true
         } catch {
           #expect(error.code == .unreachable)
-          return error.reason.contains("\(other.endpoint): it belongs to another cluster")
+          return error.reason.contains("\(other.endpoint): it belongs to a different cluster")
         }
       }
     }

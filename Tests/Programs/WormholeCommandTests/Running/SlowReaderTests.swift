@@ -24,7 +24,7 @@ struct SlowReaderTests {
       wormhole \(receive) >p 2>"$T/null" & pid=$!; until test -s got; do sleep 0.01; done
       kill -TERM $pid; wait $pid; echo $?
       wormhole \(receive) --timeout 1 >p 2>said; echo $?
-      grep -c 'took too long; the .* is delivered again' said
+      grep -c 'the reader is too slow; the .* is delivered again' said
       : >over; wait
       wormhole \(receive) --timeout 0 2>"$T/null" | wc -c
       """, within: .seconds(60))

@@ -95,7 +95,7 @@ package struct Batch: Sendable {
       throw Unreadable(reason: error.reason)
     }
     guard let list = value["entries"]?.arrayValue, list.count == count else {
-      throw Unreadable(reason: "it has not the \(count) entries that its name promises")
+      throw Unreadable(reason: "it does not contain the \(count) entries its name promises")
     }
     entries = list.map { Entry($0) }
   }
