@@ -167,9 +167,7 @@ struct NameSweepTests {
     let waiter = try Participant(directory.path)
     #expect(try holder.ask("hold held 1") == "holding")
     try waiter.tell("add held 10")
-    try eventually("it waits") {
-      Litter.entries(of: "held", in: directory).contains { $0.hasPrefix("waiting-") }
-    }
+    try eventually("it waits") { try waiter.waitsForLease(of: "held", in: directory) }
     #expect(try sweptNames() == [directory.path + "/values/watched"])
     #expect(try Set(names()) == ["there", "held"])
     #expect(try holder.ask("go") == "done")

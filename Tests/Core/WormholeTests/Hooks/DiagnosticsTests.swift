@@ -74,11 +74,11 @@ struct DiagnosticsTests {
   @Test("have a wait for a process that is at work, and how it ended")
   func wait() throws {
     let (observer, holder) = (try observer(), try participant())
-    // If it gets the lease in its last tries, after it has joined the line, that was no wait.
+    // If it gets the lease in its last tries, after it has begun to watch it, that was no wait.
     try eventually("it has waited") {
       #expect(try holder.ask("long k 1") == "holding")
       try observer.tell("set k 7")
-      try eventually("it waits") { directory.listing.contains("lease/waiting-") }
+      try eventually("it waits") { try observer.waitsForLease(of: "k", in: directory) }
       #expect(try holder.ask("go") == "done")
       #expect(try observer.answer() == "done")
       return try observer.ask("measured wait") == "1 outcome=done what=lease timed"

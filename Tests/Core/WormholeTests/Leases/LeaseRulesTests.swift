@@ -94,8 +94,7 @@ struct LeaseRulesTests {
         #expect(try a.answer() == "done")
       } else {
         try eventually("it waits for its successor, or has published") {
-          let names = try scene.names()
-          return try names.contains { $0.hasPrefix("waiting-") } || value.read() != .integer(before)
+          try a.waitsForLease(of: "k", in: scene.directory) || value.read() != .integer(before)
         }
       }
       #expect(try b.ask("go") == "done")

@@ -264,9 +264,9 @@ struct ValueTests {
     #expect(try holder.ask("long k 1") == "holding")
     let writer = try Participant(directory.path)
     try writer.tell("set k 5")
-    try eventually("the writer waits") { directory.listing.contains("waiting-") }
-    // Stopped meanwhile, because it would create its gate and its lease again while `rm` is at
-    // work, which would then find the directory not empty.
+    try eventually("the writer waits") { try writer.waitsForLease(of: "k", in: directory) }
+    // Stopped meanwhile, because it would create its lease again while `rm` is at work, which would
+    // then find the directory not empty.
     try writer.send(.stop)
     try writer.waitUntilStopped()
     let shell = try ChildProcess("rm", ["-r", directory.path + "/values/k"])
