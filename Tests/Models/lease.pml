@@ -19,9 +19,6 @@
  * -DUPDATES=n        the same with an explicit counter and without `stale`: n successful updates,
  *                    each must leave the number of successes, and a reader that never locks must
  *                    see whole files with numbers that never fall.
- * -DSHARED           clients may also take the lease shared (LOCK_SH): no client changes the value
- *                    while a shared lease exists, and no exclusive holder acts beside a shared
- *                    one.  A shared holder may clear and mark, but it never sweeps `held` itself.
  * -DPASSING          the lease of an item, whose site is removed with its last user (LeaseLayout):
  *                    there is no marker, so every holder looks for the leftovers of breakers; and a
  *                    holder creates no file to declare itself, so it reads before it stages.  A
@@ -37,8 +34,7 @@
  *                    WRONG_BREAKS times others.  Under weak fairness there is always another
  *                    successful update, and there is no state in which no client can move; no claim
  *                    is made about which client gets through.  (Without this switch the second part
- *                    is empty, because being killed is a move.)  Not together with SHARED: see
- *                    gate.pml.
+ *                    is empty, because being killed is a move.)
  *
  * Each of these drops one rule, to show that the model notices; -DONLY_UPDATES leaves out the
  * property of one holder, to show that an update gets lost:
@@ -106,10 +102,6 @@ byte counted[CLIENTS];              /* the counter that each client has read */
 #else
 byte stale;                         /* clients whose value was replaced since: one bit for each */
 #endif
-#ifdef SHARED
-byte sharedBy[DIRECTORIES];         /* clients with flock(LOCK_SH) on it: one bit for each */
-byte sharing;                       /* clients that act as shared holders */
-#endif
 #ifdef WARM
 byte quiet;                         /* clients whose kept directory is as they left it: one bit for each */
 #endif
@@ -174,9 +166,6 @@ inline makeDirectory() {
 inline removeDirectory(d) {
   named[d] = FREE;
   lockedBy[d] = NONE;
-#ifdef SHARED
-  sharedBy[d] = 0;
-#endif
   k = 0;
   do
   :: k < CLIENTS ->
@@ -215,13 +204,6 @@ inline closeLease() {
   :: exists && lockedBy[mine] == me -> lockedBy[mine] = NONE
   :: else
   fi;
-#ifdef SHARED
-  if
-  :: exists -> drop(sharedBy[mine], me)
-  :: else
-  fi;
-  drop(sharing, me);
-#endif
   mine = NONE;
 #ifdef WARM
   drop(quiet, me);
@@ -229,18 +211,12 @@ inline closeLease() {
   forgetChange()
 }
 
-#ifdef SHARED
-#define mayActBeside(other) (has(sharing, me) && has(sharing, other))
-#else
-#define mayActBeside(other) false
-#endif
-
 inline becomeHolder() {
 #ifndef ONLY_UPDATES
   k = 0;
   do
   :: k < CLIENTS ->
-     assert(!exists || !has(acting, k) || lease[k] == GONE || mayActBeside(k));
+     assert(!exists || !has(acting, k) || lease[k] == GONE);
      k++
   :: else -> break
   od;
@@ -340,14 +316,9 @@ idle:
 #endif
   fi;
 
-opened:                             /* flock(LOCK_EX | LOCK_NB), or LOCK_SH */
+opened:                             /* flock(LOCK_EX | LOCK_NB) */
   if
   :: atomic { !exists -> closeLease(); goto idle }
-#ifdef SHARED
-  :: atomic { exists && lockedBy[mine] == NONE && sharedBy[mine] == 0 -> lockedBy[mine] = me }
-  :: atomic { exists && lockedBy[mine] == NONE -> add(sharedBy[mine], me); add(sharing, me) }
-  :: atomic { exists && (lockedBy[mine] != NONE || sharedBy[mine] != 0) -> closeLease(); goto idle }
-#else
   :: atomic { exists && lockedBy[mine] == NONE -> lockedBy[mine] = me }
 #ifdef PROGRESS
   :: atomic { exists && lockedBy[mine] != NONE && has(stopped, lockedBy[mine]) ->
@@ -356,7 +327,6 @@ opened:                             /* flock(LOCK_EX | LOCK_NB), or LOCK_SH */
        closeLease(); goto idle }
 #else
   :: atomic { exists && lockedBy[mine] != NONE -> closeLease(); goto idle }
-#endif
 #endif
   OR_STOPS
   fi;
@@ -450,14 +420,6 @@ clearing:                           /* unlink their entries and rmdir, until the
   fi;
 
 holding:                            /* unlink a dead predecessor's entries, then stage */
-#ifdef SHARED
-  if
-  :: atomic { has(sharing, me) -> closeLease(); goto idle }         /* a reader is done */
-  :: atomic { !has(sharing, me) }
-  OR_STOPS
-  fi;
-sweeping:
-#endif
   if
   :: atomic { exists && entries[mine] != 0 -> TOUCH(mine)
        entries[mine] = entries[mine] & (entries[mine] - 1); goto holding }

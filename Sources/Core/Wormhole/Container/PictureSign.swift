@@ -87,7 +87,7 @@ package final class PictureSign: Sendable {
           return false
         }
         if try file.tryLock(.shared) { return false }
-        let isOverdue = try observed.waiterIsOverdue(file.status(), now: now)
+        let isOverdue = try observed.exclusiveLockIsOverdue(file.status(), now: now)
         guard isOverdue || now - first >= longest else { return true }
         root.picture.distrust()
         try removeIfPresent(PictureSign.path, at: container)

@@ -61,13 +61,8 @@ extension Lease {
   /// This holder has declared itself by now. So if it ends in the middle, the next one finds its
   /// declaration, or a lease that is not clean, and begins here, too.
   func begin(after remains: LeaseRequest.Remains) throws {
-    if declaration.mode == .exclusive {
-      try site.home.settle(self)
-      try site.removeLeftovers(remains.entries, in: held)
-    } else if try exists("../" + LeaseSite.transaction, at: held.descriptor.rawValue) {
-      // A sharer changes nothing. The next exclusive holder has to find the lease not clean.
-      return
-    }
+    try site.home.settle(self)
+    try site.removeLeftovers(remains.entries, in: held)
     if !remains.isClean { try site.markClean(held) }
   }
 

@@ -13,8 +13,8 @@ package final class Lease: Sendable {
   package let site: LeaseSite
   package let held: HeldDirectory
   package let declaration: LeaseDeclaration
-  /// The file that declares this process, and in an exclusive lease receives the content to
-  /// publish; nil in a transient site, and if there was no room for it.
+  /// The file that declares this process, and receives the content to publish; nil in a transient
+  /// site, and if there was no room for it.
   private let staged: Mutex<FileDescriptor?>
   /// Why there was no room. Such a holder can still remove, which makes room: its first entry in the
   /// lease declares it, as in a transient site.
@@ -38,21 +38,20 @@ package final class Lease: Sendable {
   /// Declares this process the holder of a lease that it has just locked. Fails with `.noSuchFile`
   /// if the lease was taken over already.
   init(
-    site: LeaseSite, held: HeldDirectory, mode: LockMode, term: Duration,
-    surroundings: [FileName] = [], keptVersion: Stamp? = nil, wasKept: Bool = false
+    site: LeaseSite, held: HeldDirectory, term: Duration, surroundings: [FileName] = [],
+    keptVersion: Stamp? = nil, wasKept: Bool = false
   ) throws(Errno) {
     self.wasKept = wasKept
     self.keptVersion = Mutex(keptVersion)
     self.site = site
     self.held = held
-    declaration = LeaseDeclaration(mode: mode, term: term)
+    declaration = LeaseDeclaration(term: term)
     var stagingPlace = (directory: held.descriptor.rawValue, name: declaration.name)
     if LeaseFault.stagingByPath.isActive {
       stagingPlace = (try site.directory(), site.layout.held + "/" + declaration.name)
     }
     self.stagingPlace = stagingPlace
     guard !site.layout.isPassing else {
-      precondition(mode == .exclusive, "sharers of a lease are told apart by their declarations")
       self.surroundings = surroundings
       staged = Mutex(nil)
       refusal = nil
@@ -66,7 +65,7 @@ package final class Lease: Sendable {
       refusal = nil
       isDeclared = Atomic(true)
     } catch {
-      guard error.isLackOfRoom, mode == .exclusive else { throw error }
+      guard error.isLackOfRoom else { throw error }
       staged = Mutex(nil)
       refusal = error
       isDeclared = Atomic(false)
@@ -104,7 +103,7 @@ package final class Lease: Sendable {
 
   private func undeclare() {
     guard isDeclared.load(ordering: .relaxed) else { return }
-    // It fails if it was taken over or swept; the next exclusive holder removes a leftover.
+    // It fails if it was taken over or swept; the next holder removes a leftover.
     try? removeFile(stagingPlace.name, at: stagingPlace.directory)
   }
 
@@ -132,7 +131,6 @@ package final class Lease: Sendable {
     _ content: PublishedContent, as name: String, exists: Bool, diligence: Diligence,
     willPublish: (Stamp) -> Void = { _ in }
   ) throws {
-    precondition(declaration.mode == .exclusive, "a shared lease cannot publish")
     var isHasty = false
     var becomesKept = false
     if case .relaxed(let isFollowedUp) = diligence {

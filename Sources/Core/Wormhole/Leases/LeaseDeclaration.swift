@@ -3,10 +3,9 @@ package import WormholeSystem
 /// The holder of a lease, the beginning and its term: the name of the entry that every holder
 /// creates in the lease's directory, so that the declaration needs no extra write.
 ///
-/// `<x|s>-<pid>-<start ticks>-<namespace>-<boot time ms>-<term ms>-<nonce>`, the numbers in hex; x
-/// is exclusive and its entry receives the content to publish, s is shared and its entry is empty.
+/// `x-<pid>-<start ticks>-<namespace>-<boot time ms>-<term ms>-<nonce>`, the numbers in hex. The entry
+/// receives the content to publish.
 package struct LeaseDeclaration: Hashable, Sendable {
-  package let mode: LockMode
   package let identity: ProcessIdentity
   /// The time of taking the lease, on the clock that all processes of this machine share.
   let since: UInt64
@@ -24,16 +23,15 @@ package struct LeaseDeclaration: Hashable, Sendable {
   package static let longestUnseenTerm: Duration = .seconds(3_600)
 
   /// Creates the declaration of this process, which takes the lease now.
-  package init(mode: LockMode, term: Duration) {
+  package init(term: Duration) {
     self.init(
-      mode: mode, identity: .current, since: bootTimeNanoseconds() / 1_000_000,
+      identity: .current, since: bootTimeNanoseconds() / 1_000_000,
       term: min(max(term, .zero), Self.whileRunning), nonce: Nonce.nextNumber())
   }
 
   private init(
-    mode: LockMode, identity: ProcessIdentity, since: UInt64, term: Duration, nonce: UInt64
+    identity: ProcessIdentity, since: UInt64, term: Duration, nonce: UInt64
   ) {
-    self.mode = mode
     self.identity = identity
     self.since = since
     self.term = term
@@ -46,13 +44,15 @@ package struct LeaseDeclaration: Hashable, Sendable {
     }
     let process = identity == Self.own.identity ? Self.own.name : Self.name(of: identity)
     name = NameWriter.text(capacity: 1 + 6 * (1 + NameWriter.hexDigits)) { writer in
-      writer.append(UInt8(ascii: mode == .exclusive ? "x" : "s"))
+      writer.append(Self.mark)
       writer.append(process)
       writer.append(dashed: since)
       writer.append(dashed: milliseconds)
       writer.append(dashed: nonce)
     }
   }
+
+  private static let mark = UInt8(ascii: "x")
 
   /// The part of the name that is the same for all leases of this process.
   private static let own = {
@@ -71,14 +71,13 @@ package struct LeaseDeclaration: Hashable, Sendable {
   /// Returns the same lease, held by another process from now on.
   package func held(by identity: ProcessIdentity) -> LeaseDeclaration {
     LeaseDeclaration(
-      mode: mode, identity: identity, since: since, term: term,
+      identity: identity, since: since, term: term,
       nonce: name.split(separator: "-").last.flatMap { UInt64($0, radix: 16) } ?? 0)
   }
 
   /// Returns the same lease under another name: a sign of life for processes that cannot see it.
   package func renewed() -> LeaseDeclaration {
-    LeaseDeclaration(
-      mode: mode, identity: identity, since: since, term: term, nonce: Nonce.nextNumber())
+    LeaseDeclaration(identity: identity, since: since, term: term, nonce: Nonce.nextNumber())
   }
 
   /// Whether the lease was held for its whole term when another declaration began.
@@ -89,16 +88,11 @@ package struct LeaseDeclaration: Hashable, Sendable {
   /// Reads an entry's name; nil if it is not a declaration.
   package init?(_ entry: FileName) {
     let fields = entry.bytes.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
-    guard fields.count == 7, fields[0].count == 1 else { return nil }
+    guard fields.count == 7, fields[0].count == 1, fields[0].first == Self.mark else { return nil }
     let numbers = fields[1...5].map { UInt64(String(decoding: $0, as: UTF8.self), radix: 16) }
     guard let processID = numbers[0].flatMap({ Int32(exactly: $0) }), let start = numbers[1],
       let namespace = numbers[2], let since = numbers[3], let term = numbers[4]
     else { return nil }
-    switch fields[0].first {
-    case UInt8(ascii: "x"): mode = .exclusive
-    case UInt8(ascii: "s"): mode = .shared
-    default: return nil
-    }
     identity = ProcessIdentity(processID: processID, startTicks: start, namespace: namespace)
     self.since = since
     self.term = .milliseconds(Int64(clamping: term))

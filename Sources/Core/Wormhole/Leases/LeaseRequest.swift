@@ -25,7 +25,6 @@ package final class LeaseRequest: Waiting {
   private static let triesAfterRelease = 4
 
   let site: LeaseSite
-  let mode: LockMode
   let term: Duration
   let deadline: ContinuousClock.Instant
   /// Created only if the request has to wait.
@@ -33,7 +32,6 @@ package final class LeaseRequest: Waiting {
 
   private var held: HeldDirectory?
   private var watch: Watch?
-  private var lineWatch: Watch?
   private var tries = 0
   private var triesBeforeSleep = LeaseRequest.shortTries
   private var observed = Observed()
@@ -44,12 +42,11 @@ package final class LeaseRequest: Waiting {
 
   /// - Parameter warmLease: The lease, if it is handed over.
   package init(
-    site: LeaseSite, mode: LockMode, term: Duration, deadline: ContinuousClock.Instant,
+    site: LeaseSite, term: Duration, deadline: ContinuousClock.Instant,
     keeping warmLease: WarmLease? = nil
   ) {
     self.site = site
     turns = warmLease?.turns
-    self.mode = mode
     self.term = term
     self.deadline = deadline
     line = WaitingLine(site: site)
@@ -111,7 +108,7 @@ package final class LeaseRequest: Waiting {
     let now = ContinuousClock.now
     guard now < deadline else {
       throw AppGroupError(
-        .timedOut, mode == .exclusive ? "change the value" : "share the value", path: site.path,
+        .timedOut, "change the value", path: site.path,
         reason: "its lease was taken from a process that was stopped, and this network file "
           + "system keeps the lease's files until that process closes them",
         remedy: "continue or end the stopped process, and try again")
@@ -130,31 +127,28 @@ package final class LeaseRequest: Waiting {
   }
 
   private func tryOnce() throws -> Lease? {
-    if mode == .shared, try !line.isEmpty() { return nil }
-    lineWatch = nil
     let isFresh = self.held == nil
     let held = try self.held ?? site.openHeld()
     self.held = held
     turn = turns?.look(at: held, isWaiting: !isFresh)
-    guard try held.descriptor.tryLock(mode) else {
+    guard try held.descriptor.tryLock(.exclusive) else {
       // Not each time: many waiters that look at the path slow the holder down.
       if tries.isMultiple(of: 4), try !site.names(held) { try forget() }
       return nil
     }
-    // A fresh one was at the path a moment ago; an old one may have been removed long ago. Sharers
-    // publish nothing that could fail, so they check in any case.
-    if !isFresh || mode == .shared {
+    if !isFresh {
+      // A fresh one was at the path a moment ago; an old one may have been removed long ago.
       guard try site.names(held) else {
         try forget()
         return nil
       }
+      // While waiting we may have read it to its end.
+      try held.descriptor.rewind()
     }
-    // While waiting we may have read it to its end.
-    if !isFresh { try held.descriptor.rewind() }
     if LeaseFault.markingFirst.isActive { try site.markClean(held) }
     let found = try clearedHeld(held)
     let lease = try Lease(
-      site: site, held: held, mode: mode, term: term, surroundings: found.surroundings.map(\.name))
+      site: site, held: held, term: term, surroundings: found.surroundings.map(\.name))
     do {
       if let remains = found.remains { try lease.begin(after: remains) }
     } catch let error as AppGroupError where error.code == .leaseLost {
@@ -186,7 +180,7 @@ package final class LeaseRequest: Waiting {
       if name.isEqual(to: LeaseSite.cleanName) { isClean = true } else { hasOthers = true }
     }
     var leftovers: [FileDescriptor.Entry] = []
-    if mode == .exclusive, hasOthers {
+    if hasOthers {
       leftovers = try held.descriptor.entries().filter {
         !$0.name.hasPrefix(LeaseSite.cleanMark)
       }
@@ -203,9 +197,9 @@ package final class LeaseRequest: Waiting {
 
   // Watch first, then try again, so that a lock that is released in between is not missed.
   private func armed() throws -> Bool {
-    if mode == .exclusive { try line.join() }
+    try line.join()
     if watch != nil { return true }
-    guard let held else { return try mode == .shared && armedInLine() }
+    guard let held else { return false }
     let latch = latch
     watch = ChangeMonitor.shared.watchOpen(
       // A holder that keeps its lease open unlocks it just after it has removed its last entry.
@@ -214,20 +208,8 @@ package final class LeaseRequest: Waiting {
     return false
   }
 
-  private func armedInLine() throws -> Bool {
-    if lineWatch != nil { return true }
-    let latch = latch
-    lineWatch = line.watch { latch.raise() }
-    return false
-  }
-
   private func takenOver(now: ContinuousClock.Instant) throws -> Bool {
-    guard let held else {
-      guard try line.takeOverIfOverdue(observed: &observed, now: now) else { return false }
-      lineWatch = nil
-      return true
-    }
-    guard !LeaseFault.waitingForever.isActive,
+    guard let held, !LeaseFault.waitingForever.isActive,
       let overdue = try observed.overdue(held, now: now)
     else { return false }
     try site.takeOver(held, from: overdue.declaration)
@@ -243,7 +225,7 @@ package final class LeaseRequest: Waiting {
     }
     let state = holder.map { "with its lease \($0.holding)" } ?? "while it was in use"
     return AppGroupError(
-      .timedOut, mode == .exclusive ? "change the value" : "share the value", path: site.path,
+      .timedOut, "change the value", path: site.path,
       reason: "the deadline passed \(state)",
       remedy: "try again, or with a later deadline", holder: holder)
   }

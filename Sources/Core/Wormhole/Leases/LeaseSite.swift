@@ -7,7 +7,7 @@ package import WormholeSystem
 /// <directory>/value.plist           what the lease protects; published in one rename
 /// <directory>/lease/held/           the lease; holding it is flock(2) on this directory
 /// <directory>/lease/held/clean      every broken-* that there was is gone (rule 5)
-/// <directory>/lease/held/x-…, s-…   a holder's declaration; x holds what it will publish (rule 2)
+/// <directory>/lease/held/x-…        the holder's declaration, and what it will publish (rule 2)
 /// <directory>/lease/broken-<nonce>/ a lease that was taken over, being removed (rule 4)
 /// <directory>/lease/prepared-…      large or durable content on its way; its writer has it locked
 /// <directory>/lease/waiting-…       a writer that waits has it locked; new readers queue behind it
@@ -155,7 +155,7 @@ package final class LeaseSite: Sendable {
 
   /// Notes that every lease that was taken over is gone.
   func markClean(_ held: HeldDirectory) throws(Errno) {
-    // Another shared holder may have created it; without room the next holder looks for remains, too.
+    // Another program may have created it; without room the next holder looks for remains, too.
     _ = try tolerating(
       [.alreadyExists, .noSpace, .diskQuotaExceeded],
       home.access.createFile(Self.cleanMark, at: held.descriptor.rawValue))

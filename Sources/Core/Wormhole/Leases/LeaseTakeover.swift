@@ -107,7 +107,7 @@ extension LeaseSite {
     }
   }
 
-  /// Removes the leftovers of dead predecessors in the lease; only for its exclusive holder.
+  /// Removes the leftovers of dead predecessors in the lease; only for its holder.
   func removeLeftovers(_ names: [FileDescriptor.Entry], in held: HeldDirectory) throws(Errno) {
     if layout.isPassing, !names.isEmpty { try held.touch() }
     for entry in names { try remove(entry, at: held.descriptor.rawValue) }

@@ -92,9 +92,9 @@ package struct Observed {
     return try holders(of: directory, now: now).contains { $0?.isStopped == true }
   }
 
-  /// Returns whether a waiting writer is overdue; it may wait for any time as long as it is seen to
-  /// run.
-  package mutating func waiterIsOverdue(
+  /// Returns whether an exclusive lock is overdue; it may be held for any time as long as its holder is
+  /// seen to run.
+  package mutating func exclusiveLockIsOverdue(
     _ file: FileStatus, now: ContinuousClock.Instant
   ) throws(Errno) -> Bool {
     try lockIsOverdue(file, now: now) { $0.contains { $0?.isStopped == true } }

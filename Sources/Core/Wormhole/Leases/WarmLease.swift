@@ -56,7 +56,7 @@ package final class WarmLease: Sendable {
         return nil
       }
       return try Lease(
-        site: kept.site, held: kept.held, mode: .exclusive, term: term,
+        site: kept.site, held: kept.held, term: term,
         surroundings: kept.surroundings, keptVersion: kept.keptVersion, wasKept: true)
     } catch {
       // The ordinary way reports what is wrong, or finds the lease gone. Unlocking fails as the rest did.

@@ -171,7 +171,7 @@ extension ItemSite {
   func takeOver(_ name: ClaimName, isAlive: Bool, under lease: Lease) throws -> Bool {
     if LeaseFault.keepingClaims.isActive { return false }
     // Of now: by it the late owner sees whether its term was over. The lease may be older.
-    let taker = LeaseDeclaration(mode: .exclusive, term: lease.declaration.term)
+    let taker = LeaseDeclaration(term: lease.declaration.term)
     // Nil if it has ended, or has another name now.
     if isAlive, name.kind == .inPlace,
       let claim = try ifPresent(fileStatus(name.text, at: descriptor))

@@ -48,13 +48,6 @@ struct HostileDirectoryTests {
     }
   }
 
-  @Test("is shared although a directory was planted among the waiting writers")
-  func gateDirectory() throws {
-    let scene = try LeaseScene()
-    try makeDirectory(scene.lease + "/waiting-1")
-    #expect(throws: Never.self) { try scene.acquire(.shared).end() }
-  }
-
   @Test("lists its identifiers, whatever was planted among the long ones")
   func listing() throws {
     try container.value("k").replace(with: 1)

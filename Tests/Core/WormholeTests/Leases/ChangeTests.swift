@@ -30,7 +30,7 @@ struct ChangeTests {
   @Test("reports its version only when it can publish")
   func preparedStamps() throws {
     let scene = try LeaseScene()
-    let lease = try scene.acquire(.exclusive)
+    let lease = try scene.acquire()
     let announced = Heard<Stamp>()
     #expect(throws: AppGroupError.self) {
       try scene.value.replace(withBytes: [1], durability: .durable, until: .now) {

@@ -105,7 +105,7 @@
       }
       #expect(failed?.code == .noSpace)
       #expect(scene.litter == ["held"], "\(scene.directory.listing)")
-      let holder = try scene.acquire(.exclusive, term: .seconds(600))
+      let holder = try scene.acquire(term: .seconds(600))
       let busy = #expect(throws: AppGroupError.self) {
         try value.replace(with: 1, durability: .durable, until: .now - .seconds(1))
       }

@@ -51,7 +51,7 @@
       var place = 0
       var wasReached = true
       while wasReached {
-        let late = try scene.acquire(.exclusive, term: .milliseconds(1))
+        let late = try scene.acquire(term: .milliseconds(1))
         let name = try #require(try scene.names(in: "held").first { $0.hasPrefix("x-") })
         let reached = Atomic(false)
         let isLast = Atomic(false)
@@ -86,7 +86,7 @@
 
     @Test("is removed however often its late holder makes one more entry in it (rule 4)")
     func lateEntries() throws {
-      let late = try scene.acquire(.exclusive, term: .milliseconds(1))
+      let late = try scene.acquire(term: .milliseconds(1))
       let scene = scene
       let entries = Atomic(0)
       let plan = plan { call, _ in
@@ -104,8 +104,8 @@
       #expect(throws: AppGroupError.self) { try late.confirm() }
     }
 
-    @Test("may be marked clean by two sharers at once (rule 5)")
-    func twoSharers() throws {
+    @Test("may be marked clean by another process meanwhile (rule 5)")
+    func markedMeanwhile() throws {
       try scene.removeMark()
       let scene = scene
       let hasLooked = Atomic(false)
@@ -116,7 +116,7 @@
         else { return }
         try scene.make("held/clean")
       }
-      try Faults.$plan.withValue(plan) { try scene.acquire(.shared).end() }
+      try Faults.$plan.withValue(plan) { try scene.acquire().end() }
       #expect(scene.litter == ["held"])
     }
 
@@ -133,7 +133,7 @@
 
     @Test("may be renamed by a process that is stopped there, just before another one would")
     func quickerBreaker() throws {
-      let late = try scene.acquire(.exclusive, term: .milliseconds(1))
+      let late = try scene.acquire(term: .milliseconds(1))
       let scene = scene
       let hasMoved = Atomic(false)
       let plan = plan { call, _ in
@@ -154,7 +154,7 @@
 
     @Test("is so on a full disk as well, because the note about the taker is optional")
     func fullDisk() throws {
-      let late = try scene.acquire(.exclusive, term: .milliseconds(1))
+      let late = try scene.acquire(term: .milliseconds(1))
       let scene = scene
       let wasFull = Atomic(false)
       let full = Faults.Plan { call, _ in

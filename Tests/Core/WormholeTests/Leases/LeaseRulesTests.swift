@@ -16,13 +16,12 @@ struct LeaseRulesTests {
 
   /// A request that knows its site by the lease, as every change of a value does.
   private func request(at site: LeaseSite) -> LeaseRequest {
-    LeaseRequest(
-      site: site, mode: .exclusive, term: Value.standardTerm, deadline: .now + .seconds(20))
+    LeaseRequest(site: site, term: Value.standardTerm, deadline: .now + .seconds(20))
   }
 
   /// Returns whether the lease is free now.
   private func isFree() throws -> Bool {
-    try LeaseScene.isWaiting(try scene.request(.exclusive)) == false
+    try LeaseScene.isWaiting(try scene.request()) == false
   }
 
   @Test("is free when its holder ends, however long its site is kept")
@@ -55,8 +54,8 @@ struct LeaseRulesTests {
   // must not take that one
   @Test("that was renamed away has no holder, even if its lock is free (rule 1)")
   func renamedAway() throws {
-    let holder = try scene.acquire(.exclusive, term: .seconds(600))
-    let waiting = try scene.request(.shared)
+    let holder = try scene.acquire(term: .seconds(600))
+    let waiting = try scene.request()
     guard try LeaseScene.isWaiting(waiting) else {
       Issue.record("the lease is held")
       return
@@ -134,7 +133,7 @@ struct LeaseRulesTests {
   func killedBeforeWaiters() throws {
     let holder = try Participant(scene.directory.path)
     #expect(try holder.ask("long k 1") == "holding")
-    let waiting = try scene.request(.exclusive)
+    let waiting = try scene.request()
     guard try LeaseScene.isWaiting(waiting) else {
       Issue.record("the lease is held")
       return
@@ -165,15 +164,15 @@ struct LeaseRulesTests {
     #expect(place > 10)
   }
 
-  @Test("keeps the declaration of each of its sharers until that one ends")
-  func sharersDeclared() throws {
-    let first = try scene.acquire(.shared)
-    let second = try scene.acquire(.shared)
-    #expect(try scene.names(in: "held").filter { $0.hasPrefix("s-") }.count == 2)
-    first.end()
-    #expect(try scene.names(in: "held").filter { $0.hasPrefix("s-") }.count == 1)
-    second.end()
-    #expect(scene.litter == ["held"])
+  @Test("reports a takeover to its late holder")
+  func lateConfirmation() throws {
+    let late = try scene.acquire(term: .milliseconds(1))
+    try late.confirm()
+    let writer = try scene.acquire()
+    let error = #expect(throws: AppGroupError.self) { try late.confirm() }
+    #expect(error?.code == .leaseLost)
+    #expect(error?.holder?.processID == Program.processID)
+    writer.end()
   }
 
   @Test("sweeps prepared content of dead writers only")
@@ -251,11 +250,11 @@ struct LeaseRulesTests {
 
   @Test("names its taker only if the taker's note is about this holder")
   func otherNote() throws {
-    let first = try scene.acquire(.shared, term: .milliseconds(1))
-    try scene.acquire(.exclusive).end()
+    let first = try scene.acquire(term: .milliseconds(1))
+    try scene.acquire().end()
     #expect(throws: AppGroupError.self) { try first.confirm() }
     #expect(try scene.names().contains("taken.plist"))
-    let second = try scene.acquire(.shared)
+    let second = try scene.acquire()
     try scene.move("held", to: "broken-b")
     let error = #expect(throws: AppGroupError.self) { try second.confirm() }
     #expect(error?.code == .leaseLost && error?.holder == nil, "\(String(describing: error))")

@@ -26,15 +26,13 @@ struct LeaseScene {
   }
 
   func request(
-    _ mode: LockMode, within limit: Duration = .seconds(20), term: Duration = Value.standardTerm,
-    keeping warmLease: WarmLease? = nil
+    term: Duration = Value.standardTerm, keeping warmLease: WarmLease? = nil
   ) throws -> LeaseRequest {
-    LeaseRequest(
-      site: try site(), mode: mode, term: term, deadline: .now + limit, keeping: warmLease)
+    LeaseRequest(site: try site(), term: term, deadline: .now + .seconds(20), keeping: warmLease)
   }
 
-  func acquire(_ mode: LockMode, term: Duration = Value.standardTerm) throws -> HeldLease {
-    try Self.finish(try request(mode, term: term))
+  func acquire(term: Duration = Value.standardTerm) throws -> HeldLease {
+    try Self.finish(try request(term: term))
   }
 
   static func finish(_ request: LeaseRequest) throws -> HeldLease {

@@ -66,7 +66,8 @@ struct ObservedTests {
     observed = Observed()
     #expect(try overdue(&observed, after: .zero) == nil)
     #expect(try overdue(&observed, after: .milliseconds(49)) == nil)
-    #expect(try overdue(&observed, after: .milliseconds(50))?.declaration?.mode == .exclusive)
+    let atGrace = try overdue(&observed, after: .milliseconds(50))
+    #expect(atGrace?.declaration?.identity.processID == holder.processID)
   }
 
   @Test("when its term has passed by its own clock, however late the look is")
@@ -198,34 +199,35 @@ struct ObservedTests {
     #expect(try file.tryLock(.exclusive))
     let locked = try file.status()
     var observed = Observed()
-    #expect(try !observed.waiterIsOverdue(locked, now: start))
-    #expect(try !observed.waiterIsOverdue(locked, now: start + .milliseconds(1_900)))
+    #expect(try !observed.exclusiveLockIsOverdue(locked, now: start))
+    #expect(try !observed.exclusiveLockIsOverdue(locked, now: start + .milliseconds(1_900)))
     try file.unlock()
     // A child that another test is just starting shares the lock.
     try eventually("no process has it") { try LockTable.current().holders(of: locked).isEmpty }
-    #expect(try !observed.waiterIsOverdue(locked, now: start + .milliseconds(2_899)))
-    #expect(try observed.waiterIsOverdue(locked, now: start + .milliseconds(2_900)))
+    #expect(try !observed.exclusiveLockIsOverdue(locked, now: start + .milliseconds(2_899)))
+    #expect(try observed.exclusiveLockIsOverdue(locked, now: start + .milliseconds(2_900)))
   }
 
-  @Test("as a waiting writer only when it is stopped, or invisible for the default term")
-  func waiter() throws {
-    let reader = try Participant(directory.path)
-    #expect(try reader.ask("long k 1") == "holding")
+  @Test("of a lock alone only when it is stopped, or invisible for the default term")
+  func exclusiveLock() throws {
+    let holder = try Participant(directory.path)
+    #expect(try holder.ask("long k 1") == "holding")
     let locked = try held.status()
     var observed = Observed()
-    #expect(try !observed.waiterIsOverdue(locked, now: start))
-    #expect(try !observed.waiterIsOverdue(locked, now: start + .seconds(600)), "it is seen to run")
-    try reader.send(.stop)
-    try reader.waitUntilStopped()
+    #expect(try !observed.exclusiveLockIsOverdue(locked, now: start))
+    #expect(
+      try !observed.exclusiveLockIsOverdue(locked, now: start + .seconds(600)), "it is seen to run")
+    try holder.send(.stop)
+    try holder.waitUntilStopped()
     observed = Observed()
-    #expect(try !observed.waiterIsOverdue(locked, now: start + .milliseconds(0)))
-    #expect(try !observed.waiterIsOverdue(locked, now: start + .milliseconds(49)))
-    #expect(try observed.waiterIsOverdue(locked, now: start + .milliseconds(50)))
+    #expect(try !observed.exclusiveLockIsOverdue(locked, now: start + .milliseconds(0)))
+    #expect(try !observed.exclusiveLockIsOverdue(locked, now: start + .milliseconds(49)))
+    #expect(try observed.exclusiveLockIsOverdue(locked, now: start + .milliseconds(50)))
     let unlocked = try fileStatus(directory.path)
     observed = Observed()
-    #expect(try !observed.waiterIsOverdue(unlocked, now: start))
-    #expect(try !observed.waiterIsOverdue(unlocked, now: start + .milliseconds(1_999)))
-    #expect(try observed.waiterIsOverdue(unlocked, now: start + .seconds(2)))
+    #expect(try !observed.exclusiveLockIsOverdue(unlocked, now: start))
+    #expect(try !observed.exclusiveLockIsOverdue(unlocked, now: start + .milliseconds(1_999)))
+    #expect(try observed.exclusiveLockIsOverdue(unlocked, now: start + .seconds(2)))
   }
 
   @Test("is overdue after the term without a table of locks")

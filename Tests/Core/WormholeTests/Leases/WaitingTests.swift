@@ -121,8 +121,8 @@ struct WaitingTests {
   @Test("for a lease does not sleep in its steps: the first one says how long to pause")
   func steps() throws {
     let scene = try LeaseScene()
-    let holder = try scene.acquire(.exclusive, term: .seconds(600))
-    let request = try scene.request(.exclusive)
+    let holder = try scene.acquire(term: .seconds(600))
+    let request = try scene.request()
     guard case .spin(let pause) = try request.step() else {
       Issue.record("the lease is held")
       return

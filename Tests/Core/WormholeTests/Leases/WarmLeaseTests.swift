@@ -108,7 +108,7 @@ struct WarmLeaseTests {
     // Kept open beyond the second after which it would be closed.
     let (held, directory) = try takenWithDirectory()
     defer { withExtendedLifetime(directory) {} }
-    let waiting = try scene.request(.exclusive)
+    let waiting = try scene.request()
     guard try LeaseScene.isWaiting(waiting) else {
       Issue.record("the lease is held")
       return
@@ -126,7 +126,7 @@ struct WarmLeaseTests {
     try value.replace(with: 1)
     let (held, _) = try takenWithDirectory()
     let far = ContinuousClock.now + .seconds(30)
-    let request = try scene.request(.exclusive, keeping: value.store.file.warmLease)
+    let request = try scene.request(keeping: value.store.file.warmLease)
     while true {
       let step = try request.step()
       guard case .turn(let counter, let seen, _) = step else {
@@ -199,7 +199,7 @@ struct WarmLeaseTests {
     for _ in 0..<3 { try value.replace(with: 1) }
     try eventually("all are closed") { root.followUps.isDone && root.warmLeases.count == 0 }
     let warmLease = try #require(value.store.file.warmLease)
-    var lease: Lease? = try scene.request(.exclusive, keeping: warmLease).run()
+    var lease: Lease? = try scene.request(keeping: warmLease).run()
     lease?.stayWarm(as: warmLease)
     lease = nil
     #expect(root.warmLeases.count == 0)

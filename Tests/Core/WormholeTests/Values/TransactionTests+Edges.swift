@@ -63,8 +63,8 @@ extension TransactionTests {
     let value = container.value("a")
     try value.replace(with: 1)
     let lease = try LeaseRequest(
-      site: value.directory.leaseSite(protecting: value.fileName), mode: .exclusive,
-      term: .seconds(60), deadline: .now + .seconds(20)
+      site: value.directory.leaseSite(protecting: value.fileName), term: .seconds(60),
+      deadline: .now + .seconds(20)
     ).run()
     let handle = try container.root.handle()
     let at = handle.descriptor.rawValue

@@ -111,7 +111,7 @@ struct ProtocolTests {
       try Claim.make(
         ClaimName(
           kind: .copying, coversContents: false,
-          declaration: LeaseDeclaration(mode: .exclusive, term: term), purpose: "other"),
+          declaration: LeaseDeclaration(term: term), purpose: "other"),
         at: site, under: lease)
     }
     try site.leaseRequest(until: .now + .seconds(20)).run().using { lease in
@@ -193,7 +193,7 @@ struct ProtocolTests {
     let site = try #require(try ItemSite.open(try scene.location("a")))
     // A child that another test is just starting may keep the lock of the last lease for a moment.
     var lease: Lease? = try LeaseRequest(
-      site: site.lease, mode: .exclusive, term: .seconds(60), deadline: .now + .seconds(60)
+      site: site.lease, term: .seconds(60), deadline: .now + .seconds(60)
     ).run()
     let removal = SiteRemoval()
     access.end(removal)

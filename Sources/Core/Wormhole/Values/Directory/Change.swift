@@ -118,8 +118,7 @@ package final class Change<Result: Sendable>: Waiting {
       return try PreparedContent(content, at: site, durability: terms.durability)
     }
     let request = LeaseRequest(
-      site: site, mode: .exclusive, term: terms.term, deadline: terms.deadline,
-      keeping: place.warmLease)
+      site: site, term: terms.term, deadline: terms.deadline, keeping: place.warmLease)
     self.request = request
     return request
   }

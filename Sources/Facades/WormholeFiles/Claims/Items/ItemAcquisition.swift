@@ -201,7 +201,7 @@ final class ItemAcquisition: Waiting {
       }
       let name = ClaimName(
         kind: kind, coversContents: self.kind.coversContents,
-        declaration: LeaseDeclaration(mode: .exclusive, term: terms.term), purpose: terms.purpose)
+        declaration: LeaseDeclaration(term: terms.term), purpose: terms.purpose)
       claim = try Claim.make(name, at: site, under: lease)
       // The site is left with the claim.
       self.site = nil
