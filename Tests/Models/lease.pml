@@ -52,10 +52,9 @@
  *
  * Abstracted: content (a file is empty, whole, or replaced; no program writes to a published file;
  * a blind write is an update that ignores its read), durability, time (a lease may be taken over at
- * any moment, rightly or wrongly), the gate (gate.pml), how an overdue holder is recognized, names
- * (`broken-<n>` and staged names never repeat), inode numbers (a descriptor keeps its own), and
- * hostile or failing file systems.  A removed directory is one value, GONE, for all clients that
- * have it open.
+ * any moment, rightly or wrongly), how an overdue holder is recognized, names (`broken-<n>` and
+ * staged names never repeat), inode numbers (a descriptor keeps its own), and hostile or failing
+ * file systems.  A removed directory is one value, GONE, for all clients that have it open.
  */
 
 #ifndef CLIENTS

@@ -81,10 +81,7 @@ extension LeaseSite {
 
   /// Returns whether an entry of a transient site belongs to the lease.
   package func isPart(_ name: FileName) -> Bool {
-    isOfNobody(name)
-      || [Self.brokenPrefix, Self.preparedPrefix, Self.waitingPrefix].contains {
-        name.hasPrefix($0)
-      }
+    isOfNobody(name) || name.hasPrefix(Self.brokenPrefix) || name.hasPrefix(Self.preparedPrefix)
   }
 
   /// Returns whether an entry of a transient site is a note about a takeover.

@@ -35,7 +35,6 @@ package final class LeaseRequest: Waiting {
   private var tries = 0
   private var triesBeforeSleep = LeaseRequest.shortTries
   private var observed = Observed()
-  private var line: WaitingLine
   private let turns: Turns?
   private var turn: Turns.Look?
   private var meter = WaitMeter()
@@ -49,7 +48,6 @@ package final class LeaseRequest: Waiting {
     turns = warmLease?.turns
     self.term = term
     self.deadline = deadline
-    line = WaitingLine(site: site)
   }
 
   deinit {
@@ -87,11 +85,11 @@ package final class LeaseRequest: Waiting {
       tries = 0
       triesBeforeSleep = Self.triesAfterRelease
       do {
-        guard try armed() else { continue }
+        guard armed() else { continue }
         if try takenOver(now: now) { continue }
       } catch let error as Errno where error == .noSuchFile {
         // The same between our looks at its holder: a removed directory has no entries to read
-        // (getdents(2), ENOENT). Or our place in the line was swept before it was taken.
+        // (getdents(2), ENOENT).
         try forget()
         continue
       } catch let error as Errno where error == .deviceBusy {
@@ -159,7 +157,6 @@ package final class LeaseRequest: Waiting {
     // now.
     self.held = nil
     watch = nil
-    line.leave()
     return lease
   }
 
@@ -196,8 +193,7 @@ package final class LeaseRequest: Waiting {
   }
 
   // Watch first, then try again, so that a lock that is released in between is not missed.
-  private func armed() throws -> Bool {
-    try line.join()
+  private func armed() -> Bool {
     if watch != nil { return true }
     guard let held else { return false }
     let latch = latch

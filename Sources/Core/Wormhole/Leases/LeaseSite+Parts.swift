@@ -9,6 +9,5 @@ extension ContainerPart {
       ContainerPart(each: .plain, KeptVersion.prefix),
       ContainerPart(each: .broken, LeaseSite.brokenPrefix),
       ContainerPart(each: .unfinished, LeaseSite.preparedPrefix),
-      ContainerPart(each: .unfinished, LeaseSite.waitingPrefix),
     ])
 }

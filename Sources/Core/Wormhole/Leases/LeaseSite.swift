@@ -10,7 +10,6 @@ package import WormholeSystem
 /// <directory>/lease/held/x-…        the holder's declaration, and what it will publish (rule 2)
 /// <directory>/lease/broken-<nonce>/ a lease that was taken over, being removed (rule 4)
 /// <directory>/lease/prepared-…      large or durable content on its way; its writer has it locked
-/// <directory>/lease/waiting-…       a writer that waits has it locked; new readers queue behind it
 /// <directory>/lease/transaction     a change of this value and others; see `Transaction`
 /// <directory>/lease/taken.plist     who last took the lease away, and from whom
 /// ```
@@ -33,7 +32,6 @@ package final class LeaseSite: Sendable {
   package static let transaction = "transaction"
   package static let brokenPrefix = "broken-"
   package static let preparedPrefix = "prepared-"
-  package static let waitingPrefix = "waiting-"
   static let cleanName: StaticString = "clean"
   package static let cleanMark = "\(cleanName)"
   /// An empty directory that a process has left in the lease of a transient site, for its next change. The

@@ -36,9 +36,7 @@ extension LeaseSite {
     for entry in try lease.remainingEntries() {
       if entry.name.hasPrefix(Self.brokenPrefix) {
         try clear(entry.name.text)
-      } else if entry.name.hasPrefix(Self.preparedPrefix)
-        || entry.name.hasPrefix(Self.waitingPrefix)
-      {
+      } else if entry.name.hasPrefix(Self.preparedPrefix) {
         if try !removesIfAbandoned(entry, at: lease.rawValue) { others.append(entry) }
       } else {
         others.append(entry)

@@ -18,7 +18,7 @@
       try container.value("v").replace(with: 1)
     }
 
-    /// The entries of a process that waits for a lease, changes several values, and is present.
+    /// The entries of a process that prepares content, changes several values, and is present.
     private final class Work: Sendable {
       private let files: [SharedDescriptor]
       private let paths: [String]
@@ -30,7 +30,7 @@
         for path in ["\(root)/\(NameKind.own)", "\(root)/\(Transaction.directory)", transaction] {
           _ = try tolerating([.alreadyExists], makeDirectory(path))
         }
-        paths = [transaction + "/open", "\(root)/values/v/lease/waiting-1a2b"]
+        paths = [transaction + "/open", "\(root)/values/v/lease/prepared-1a2b"]
         files = try paths.map { path in
           let file = try FileDescriptor.open(path, [.writeOnly, .create])
           #expect(try file.tryLock(.exclusive))

@@ -137,10 +137,8 @@
       let scene = scene
       let hasMoved = Atomic(false)
       let plan = plan { call, _ in
-        // The first rename puts up the gate, the second takes the lease over.
-        guard call == .renameat, try scene.names().contains(where: { $0.hasPrefix("waiting-") }),
-          !hasMoved.exchange(true, ordering: .relaxed)
-        else { return }
+        // The first rename takes the lease over.
+        guard call == .renameat, !hasMoved.exchange(true, ordering: .relaxed) else { return }
         try scene.move("held", to: "broken-b")
       }
       try Faults.$plan.withValue(plan) { try value.replace(with: 1) }

@@ -231,7 +231,7 @@ struct LeaseTests {
       #expect(try a.ask("go") == "done")
       let sum = try #require(try value.read()?.int64Value)
       #expect(sum == 101 || sum == 111, "killed before call \(place): \(sum)")
-      // Large content is prepared on every file system, which sweeps what a dead waiter has left.
+      // Large content is prepared on every file system, which sweeps what a dead breaker has left.
       try value.replace(
         with: .string(String(repeating: "x", count: PreparedContent.worthwhileBytes)))
       #expect(
@@ -246,9 +246,9 @@ struct LeaseTests {
   @Test(
     "works whatever is planted in its directory; foreign entries are put aside, not deleted",
     arguments: [
-      "mkdir held/d && echo precious > held/d/file", "mkfifo held/fifo prepared-f waiting-f",
-      "ln -s /etc/passwd held/link; ln -s /etc/passwd prepared-l; ln -s /etc/passwd waiting-l",
-      "mkdir prepared-d waiting-d broken-d && echo precious > broken-d/file",
+      "mkdir held/d && echo precious > held/d/file", "mkfifo held/fifo prepared-f",
+      "ln -s /etc/passwd held/link; ln -s /etc/passwd prepared-l",
+      "mkdir prepared-d broken-d && echo precious > broken-d/file",
       "mkdir -p broken-d/sub && echo precious > broken-d/sub/file", "echo x > broken-file",
       "ln -s /tmp broken-link", "mv held away && touch held",
     ])

@@ -44,19 +44,4 @@ struct LeaseWaitingTests {
     try LeaseScene.finish(waiting).end()
     #expect(scene.litter == ["held"], "\(scene.directory.listing)")
   }
-
-  @Test("puts its gate up again after its removal")
-  func gateAgain() throws {
-    let holder = try scene.acquire(term: .seconds(600))
-    let waiting = try scene.request()
-    try expectWaiting(waiting)
-    let gate = try #require(try scene.names().first { $0.hasPrefix("waiting-") })
-    try removeFile(scene.lease + "/" + gate)
-    try expectWaiting(waiting)
-    let again = try #require(try scene.names().first { $0.hasPrefix("waiting-") })
-    #expect(again != gate)
-    holder.end()
-    try LeaseScene.finish(waiting).end()
-    #expect(scene.litter == ["held"], "\(scene.directory.listing)")
-  }
 }

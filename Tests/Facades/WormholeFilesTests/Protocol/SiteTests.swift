@@ -17,10 +17,10 @@ struct SiteTests {
   }
 
   /// It used to keep the site for ever.
-  @Test("The remains of a process that died while it waited for the lease do not keep the site")
-  func deadWaiter() throws {
+  @Test("The remains of a process that died while it took the lease over do not keep the site")
+  func deadBreaker() throws {
     let access = try scene.acquisition("a", .content).run()
-    try scene.write("", ".coordination-a/waiting-dead")
+    try scene.write("", ".coordination-a/prepared-dead")
     access.end()
     #expect(try scene.names() == [], "\(scene.directory.listing)")
   }

@@ -114,11 +114,11 @@ struct InspectionTests {
   func leftoverInUse() throws {
     let outcome = try Session().shell(
       """
-      wormhole send seats 1; touch "$C/values/seats/lease/waiting-1a2b"; mkfifo "$T/out"
+      wormhole send seats 1; touch "$C/values/seats/lease/prepared-1a2b"; mkfifo "$T/out"
       holds wormhole update seats -- sh -c 'echo in >"$T/in"; cat "$T/out"'
       wormhole doctor --sweep >"$T/said"; echo $?; grep -c Fault "$T/said"
       echo 2 >"$T/out"; wait $pid; wormhole read seats
-      wormhole doctor --sweep | grep -c "^removed .*waiting-1a2b"
+      wormhole doctor --sweep | grep -c "^removed .*prepared-1a2b"
       """)
     #expect(outcome.output == "0\n0\n2\n1\n", "\(outcome)")
   }

@@ -10,7 +10,7 @@ import WormholeSystem
 /// <directory>/.coordination-<name>/               made by the first process, removed by the last
 ///   held/                                         the lease, held for moments only: while claims are
 ///                                                 checked and made, and while an item is published
-///   broken-, prepared-, waiting-, taken.plist     the other parts of the lease (`LeaseSite`)
+///   broken-, prepared-, taken.plist               the other parts of the lease (`LeaseSite`)
 ///   claim-<kind>-<declaration>-<purpose>/         a process has access (`Claim`); its owner has it
 ///                                                 locked, and the private copy is inside
 ///   overtaken-<nonce>-<declaration>/              a claim that was taken over, and its taker
