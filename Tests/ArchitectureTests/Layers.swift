@@ -12,7 +12,7 @@ enum Layers {
     "WormholeShims": [],
     "WormholeSystem": ["WormholeShims", "Glibc", "Dispatch", "Synchronization"],
     "WormholePropertyLists": ["FoundationEssentials", "Synchronization"],
-    "Wormhole": base.subtracting(["Wormhole", "WormholeToolkit"]).union(["Observation"]),
+    "Wormhole": base.subtracting(["Wormhole", "WormholeToolkit"]),
     "WormholeToolkit": base.subtracting(["WormholeToolkit"]).union(["WormholeShims", "Glibc"]),
     "WormholeInspection": base,
     "WormholeEtcd": base.union(["WormholeInspection", "WormholeShims"]),

@@ -130,8 +130,13 @@ struct SharedBatchTests {
         let wasKilled = try scene.participant().dies(of: "die \(step) queue-share q \(log)")
         let handled = try scene.logged(log).compactMap(QueueScene.Delivered.init(line:))
         let workers = try (0..<2).map { _ in try scene.queue.work() }
-        let again = try workers.flatMap(scene.drain)
+        let parts = try workers.map(scene.drain)
         for worker in workers { worker.close() }
+        // Two workers share what is left, and each has its part in order.
+        for numbers in parts.map({ $0.map(\.number) }) {
+          #expect(numbers == numbers.sorted(), "killed before call \(step)")
+        }
+        let again = parts.joined().sorted { $0.number < $1.number }
         checkDeliveries(handled + again, of: ["a": [0, 1, 2]], "killed before call \(step)")
         let sender = try scene.queue.sender("a")
         #expect(try ids.allSatisfy { try sender.status(of: $0) == .processed })
