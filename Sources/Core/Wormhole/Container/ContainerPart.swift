@@ -10,7 +10,7 @@ package import WormholeSystem
 /// |---|---|
 /// | report | counts it or calls it a leftover, by its role; an entry that no row describes is foreign |
 /// | sweep | removes what a dead process left there, by its role, and the directory when a name is unused |
-/// | monitor | watches a directory in which a role causes events, and names them |
+/// | monitor | watches a directory in which a role causes events |
 /// | copy | takes along what outlives processes: see `Copied` |
 package struct ContainerPart: Sendable {
   package enum Role: Hashable, Sendable {
@@ -44,12 +44,10 @@ package struct ContainerPart: Sendable {
     /// A file that is being written; its writer has it locked as long as it lives.
     case unfinished
 
-    /// Whether a monitor reports the part, or has to look because of it.
+    /// Whether a monitor reports the part.
     package var isMonitored: Bool {
       switch self {
-      case .content, .bell, .registration, .last, .waiting, .taken, .deliveries, .outcome, .failure,
-        .message, .takeover:
-        true
+      case .content, .bell, .registration, .waiting, .taken, .message: true
       default: false
       }
     }

@@ -1,6 +1,7 @@
 package import Wormhole
 package import WormholeInspection
 package import WormholePropertyLists
+package import WormholeSystem
 
 extension EtcdContainer: InspectedEngine {
   package func report(
@@ -39,9 +40,10 @@ extension EtcdContainer: InspectedEngine {
     }
   }
 
-  package func sight(
-    of container: SharedContainer, _ hear: @escaping @Sendable (ContainerEvent) -> Void
-  ) -> any ContainerSight { EtcdKeySight(self, hear) }
+  package func monitor(
+    _ container: SharedContainer, isNew: Bool,
+    _ hear: @escaping @Sendable (ContainerEvent) -> Void
+  ) throws -> any Watching { try EtcdMonitor(self, isNew: isNew, hear) }
 
   package func tryWriting() throws {
     _ = try client.commit(

@@ -1,6 +1,6 @@
 package import Wormhole
 package import WormholePropertyLists
-import WormholeSystem
+package import WormholeSystem
 
 extension DirectoryEngine: InspectedEngine {
   package func report(
@@ -51,9 +51,10 @@ extension DirectoryEngine: InspectedEngine {
     }
   }
 
-  package func sight(
-    of container: SharedContainer, _ hear: @escaping @Sendable (ContainerEvent) -> Void
-  ) -> any ContainerSight { FileSight(container, hear) }
+  package func monitor(
+    _ container: SharedContainer, isNew: Bool,
+    _ hear: @escaping @Sendable (ContainerEvent) -> Void
+  ) -> any Watching { DirectoryMonitor(of: container, isNew: isNew, hear) }
 
   package func removeUnused(_ queue: Queue, in container: SharedContainer) throws {
     guard ChangeMonitor.shared.isSettled(root.path),

@@ -1,5 +1,6 @@
 package import Wormhole
 package import WormholePropertyLists
+package import WormholeSystem
 
 /// The engine's operations that examine, watch, sweep, copy and remove a container; most of them are
 /// explained at the function of `SharedContainer` with the same name.
@@ -19,9 +20,10 @@ package protocol InspectedEngine: ContainerEngine {
     of kind: NameKind, in container: SharedContainer, _ report: inout SharedContainer.SweepReport
   ) throws
 
-  func sight(
-    of container: SharedContainer, _ hear: @escaping @Sendable (ContainerEvent) -> Void
-  ) -> any ContainerSight
+  func monitor(
+    _ container: SharedContainer, isNew: Bool,
+    _ hear: @escaping @Sendable (ContainerEvent) -> Void
+  ) throws -> any Watching
 
   func tryWriting() throws
 

@@ -11,12 +11,13 @@ import WormholeToolkit
 
 @Suite("A monitor reports what happens in a container", .blocking, .bothEngines)
 struct ContainerMonitorTests {
-  /// What a monitor has reported, in short: "jobs sent a".
+  /// What a monitor has reported, in short: "jobs changed a".
   private final class Recorder: Sendable {
     private let lines = Mutex<[String]>([])
 
     func add(_ event: ContainerEvent) {
-      let words = [event.name, event.change.rawValue, event.sender, event.detail, event.problem]
+      let sender: String? = if case .sender(let name) = event.author { name } else { nil }
+      let words = [event.name, event.change.rawValue, sender]
       lines.withLock { $0.append(words.compactMap { $0 }.joined(separator: " ")) }
     }
 
@@ -29,36 +30,35 @@ struct ContainerMonitorTests {
 
   init() throws { directory = try TemporaryDirectory() }
 
-  private func monitor(_ container: SharedContainer) throws -> ContainerMonitor {
-    try ContainerMonitor(container) { [received] in received.add($0) }
+  private func monitor(_ container: SharedContainer) throws -> any Watching {
+    try container.monitor { [received] in received.add($0) }
   }
 
   private func sees(_ line: String) throws {
     try eventually("it reports: \(line); not only \(received.all)") { received.contains(line) }
   }
 
-  @Test("An entry that is sent, taken, released, taken again and failed")
+  @Test("Entries that are sent, taken, processed or cancelled, each with its sender")
   func queue() throws {
     let container = try directory.container()
     let monitor = try monitor(container)
     let jobs = container.queue("jobs")
     let sender = try jobs.sender("a")
-    try sender.enqueue(1, keepsReceipt: true)
-    try sees("jobs sent a")
+    let times = { [received] in received.all.count { $0 == "jobs changed a" } }
+    try sender.enqueue(1)
+    try sees("jobs changed a")
     let consumer = try jobs.consume()
     try sees("jobs entered")
     let first = try #require(try consumer.next(until: soon))
-    try sees("jobs taken a")
-    try first.retry(after: .milliseconds(1), because: "again")
-    try sees("jobs released a")
-    let second = try #require(try consumer.next(until: soon))
-    try second.fail("no paper")
-    try sees("jobs failed a no paper")
-    let id = try sender.enqueue(2, keepsReceipt: true)
-    _ = try sender.cancel(id)
-    try sees("jobs cancelled a")
+    try eventually("it reports that it was taken: \(received.all)") { times() == 2 }
+    try first.acknowledge()
+    try eventually("it reports that it was processed: \(received.all)") { times() == 3 }
     consumer.close()
     try sees("jobs left")
+    let id = try sender.enqueue(2, keepsReceipt: true)
+    try eventually("it reports the next one: \(received.all)") { times() == 4 }
+    _ = try sender.cancel(id)
+    try eventually("it reports that it was cancelled: \(received.all)") { times() == 5 }
     monitor.cancel()
   }
 
@@ -78,13 +78,13 @@ struct ContainerMonitorTests {
   @Test("After it was cancelled it reports nothing")
   func cancelled() throws {
     let container = try directory.container()
-    let (first, second) = (try monitor(container), try ContainerMonitor(container) { _ in })
+    let (first, second) = (try monitor(container), try container.monitor { _ in })
     try container.value("a").replace(with: 1)
     try sees("a changed")
     first.cancel()
     try container.value("b").replace(with: 1)
     let other = Recorder()
-    let third = try ContainerMonitor(container) { other.add($0) }
+    let third = try container.monitor { other.add($0) }
     try container.value("c").replace(with: 1)
     try eventually("another one goes on") { other.contains("c changed") }
     #expect(!received.contains("b changed") && !received.contains("c changed"))
@@ -98,16 +98,15 @@ struct ContainerMonitorTests {
     .onlyDirectories("on etcd it keeps the revision of each key"))
   func remembersNothing() throws {
     let container = try directory.container()
-    let sight = FileSight(container) { _ in }
-    try sight.begin(isNew: false) {}
-    defer { sight.cancel() }
+    let monitor = DirectoryMonitor(of: container, isNew: false) { _ in }
+    defer { monitor.cancel() }
     for round in 1...3 {
       let name = "round-\(round)"
       let queue = container.queue(name)
       let sender = try queue.sender(name)
       for number in 0..<2 { try sender.enqueue(.integer(Int64(number)), keepsReceipt: true) }
       let consumer = try queue.consume()
-      sight.look()
+      monitor.look()
       try consumer.next(until: soon)?.fail("no")
       try consumer.next(until: soon)?.acknowledge()
       consumer.close()
@@ -116,15 +115,15 @@ struct ContainerMonitorTests {
       try container.log(name).append(1)
       try container.presence(name).enter().close()
       try eventually("it has seen them") {
-        sight.look()
+        monitor.look()
         // It is 10 if the look before saw no entry while it waited.
-        return sight.remembered >= 10
+        return monitor.remembered >= 10
       }
       let child = try ChildProcess("sh", ["-c", "rm -r '\(directory.path)'/*/\(name)"])
       #expect(try child.wait(until: soon) == .exited(0))
-      try eventually("it remembers nothing of them, not \(sight.remembered)") {
-        sight.look()
-        return sight.remembered == 0
+      try eventually("it remembers nothing of them, not \(monitor.remembered)") {
+        monitor.look()
+        return monitor.remembered == 0
       }
     }
     let lanes = ChangeMonitor.shared.state.withLock { $0.lanes(below: directory.path + "/") }
@@ -142,29 +141,28 @@ struct ContainerMonitorTests {
     for name in names { try container.queue(name).sender("d").enqueue(1) }
     let members = try names.map { try container.presence($0).enter() }
     let unwatched = Mutex<[String]>([])
-    let sight = FileSight(container) { [directory] event in
+    let monitor = DirectoryMonitor(of: container, isNew: true) { [directory] event in
       let queues = names.map { "\(directory.path)/queues/\($0)/pending" }
       // `try?`, because a directory that cannot be looked for counts as unwatched, and the test fails.
       let missing = queues.filter { (try? KernelWatches.contain($0)) != true }
       unwatched.withLock { $0 += missing + [event.change.rawValue] }
     }
-    try sight.begin(isNew: true) {}
-    defer { sight.cancel() }
+    defer { monitor.cancel() }
     let found = Set(unwatched.withLock { $0 })
-    #expect(found == ["sent", "entered"])
+    #expect(found == ["changed", "entered"])
     withExtendedLifetime(members) {}
   }
 
-  @Test("What was there before is reported only for presences and own values")
+  @Test("What was there before is not reported, and neither is what is still as it was")
   func known() throws {
     let container = try directory.container()
     try container.value("a").replace(with: 1)
     try container.own.value("b").replace(with: 1)
     let member = try container.presence("c").enter()
     let monitor = try monitor(container)
-    #expect(received.all.sorted() == ["b known", "c known"])
     member.close()
     try sees("c left")
+    #expect(received.all == ["c left"])
     monitor.cancel()
   }
 
@@ -205,41 +203,33 @@ struct ContainerMonitorTests {
         modified: revision, version: 1, lease: 0)
     }
     let received = Recorder()
-    var keys = EtcdKeys(Array("c/".utf8)) { received.add($0) }
+    var keys = EtcdKeys(Array("c/".utf8), isNew: false) { received.add($0) }
     let list = { (keys: inout EtcdKeys, items: [KeyValue], values: [KeyValue], revision: Int64) in
-      let content = EtcdClient.Content(
-        moment: EtcdMoment(history: 0, revision: revision), items: items)
-      keys.take(.listing(content, values: values, isBeginning: revision == 7))
+      keys.take(values, of: items, at: EtcdMoment(history: 0, revision: revision))
     }
     let first = [item("v/a", 5), item("v/b", 6), item("v/d", 7)]
-    list(&keys, first, [], 7)
+    list(&keys, first, keys.unread(in: first), 7)
     #expect(received.all.isEmpty)
     let listing = [item("v/a", 9), item("v/d", 7), item("v/e", 8), item("n/bell", 10)]
-    let changed = keys.changed(in: listing)
+    let changed = keys.unread(in: listing)
     #expect(changed.map(\.modified) == [9, 8, 10])
     list(&keys, listing, changed, 10)
     // An older listing adds nothing, and neither does what the newer one has shown.
     list(&keys, first, first, 8)
-    keys.take(.events([EtcdEvent(kind: .put, keyValue: item("v/a", 9))], history: 0))
-    keys.take(.events([EtcdEvent(kind: .put, keyValue: item("v/a", 11))], history: 1))
+    keys.take([EtcdEvent(kind: .put, keyValue: item("v/a", 9))], of: 0)
+    keys.take([EtcdEvent(kind: .put, keyValue: item("v/a", 11))], of: 1)
     let names = received.all.map { $0.split(separator: " ").prefix(2).joined(separator: " ") }
     #expect(names.sorted() == ["a changed", "b removed", "bell posted", "e changed"])
   }
 }
 
-extension FileSight {
-  /// The size of its memory.
+extension DirectoryMonitor {
+  /// The size of its memory of names.
   fileprivate var remembered: Int {
-    looks.withLock { looks in
-      looks.messages.values.reduce(looks.messages.count) { $0 + $1.count }
-        + looks.names.values.reduce(0) { $0 + $1.size }
-    }
+    looks.withLock { $0.seen.values.filter { $0.place != nil }.reduce(0) { $0 + $1.size } }
   }
 }
 
-extension KnownName {
-  fileprivate var size: Int {
-    let single = [content != nil, followUp != nil, lastMessage > 0, takeover != nil]
-    return 1 + single.count { $0 } + bells.count + batches.count + newest.count + notes.count
-  }
+extension DirectoryLooks.Seen {
+  fileprivate var size: Int { 1 + entries.count + members.count + (checks == nil ? 0 : 1) }
 }

@@ -6,7 +6,7 @@ import WormholeTestSupport
 @testable import WormholeInspection
 @testable import WormholeSystem
 
-/// A row that no primitive has: `refused/`, with notes as in `outcomes/`, and with what is being written.
+/// A row that no primitive has: `refused/`, with notes as in `outcomes/`, posts, and what is being written.
 @Suite("A part that is planted in the description", .blocking)
 struct PlantedPartTests {
   private let directory: TemporaryDirectory
@@ -24,6 +24,7 @@ struct PlantedPartTests {
         "refused",
         parts: [
           ContainerPart(each: .outcome) { OutcomeFile.id($0.text) != nil },
+          ContainerPart(each: .bell, "rung-", copied: .nothing),
           ContainerPart(each: .unfinished, "torn-", copied: .nothing),
         ]), at: 0)
     container = try SharedContainer(path: directory.path, parts: parts)
@@ -71,16 +72,14 @@ struct PlantedPartTests {
   @Test("is watched by the monitor")
   func monitor() throws {
     let heard = Heard<String>()
-    let monitor = try ContainerMonitor(container) { heard.add("\($0.name) \($0.change.rawValue)") }
+    let monitor = try container.monitor { heard.add("\($0.name) \($0.change.rawValue)") }
     let deaf = Heard<String>()
-    let other = try ContainerMonitor(stranger()) { deaf.add("\($0.name) \($0.change.rawValue)") }
-    try write("staged/note", OutcomeFile.bytes(.cancelled))
-    try rename(
-      place + "/staged/note", at: Directory.current, to: place + "/" + note, at: Directory.current)
-    try eventually("it reports the end") { heard.all.contains("q cancelled") }
+    let other = try stranger().monitor { deaf.add("\($0.name) \($0.change.rawValue)") }
+    try write("refused/rung-1")
+    try eventually("it reports the post") { heard.all.contains("q posted") }
     try container.value("v").replace(with: 1)
     try eventually("the other one has looked since") { deaf.all.contains("v changed") }
-    #expect(!deaf.all.contains("q cancelled"))
+    #expect(!deaf.all.contains("q posted"))
     withExtendedLifetime((monitor, other)) {}
   }
 

@@ -13,7 +13,7 @@ struct FollowerTests {
       "volume"
     ),
     ("log follow events", "wormhole log append events 7", "7", "events"),
-    ("monitor seats --json", "wormhole send seats 7", #"{"bytes":"#, "seats"),
+    ("monitor seats --json", "wormhole send seats 7", #"{"event":"#, "seats"),
     ("presence wait till", "wormhole presence enter till -- true", #"{""#, "till"),
     (
       "peer receive-files watch --into .",

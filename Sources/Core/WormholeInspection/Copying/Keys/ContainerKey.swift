@@ -1,4 +1,4 @@
-import Wormhole
+package import Wormhole
 import WormholeSystem
 
 /// A key of a container on etcd by its parts: "own/q/<name>/e/<batch>". See the page EtcdKeys.
@@ -77,7 +77,7 @@ package struct CopiedKey: Sendable {
       }
     }
 
-    var primitive: NameKind.Primitive {
+    package var primitive: NameKind.Primitive {
       switch self {
       case .value: .value
       case .bell, .state: .notification

@@ -1,170 +1,92 @@
 package import FoundationEssentials
 package import Wormhole
-package import WormholePropertyLists
-import WormholeSystem
+package import WormholeSystem
 
-/// Something that happened in a container, as a monitor saw it.
+/// Something that happened to a name in a container, as a monitor saw it.
 package struct ContainerEvent: Sendable {
-  package enum Kind: String, Sendable {
-    case value, notification, presence, consumer, queue, log, call, lease
-  }
-
   package enum Change: String, Sendable {
-    /// It existed when the monitor began: a presence, or one of the package's own values.
-    case known
-    // A value, or the state of a notification.
+    // A value, or the state of a notification; a queue, whose entries were sent, taken or processed.
     case changed, removed
-    // A notification, or a message into a mailbox.
+    // A notification.
     case posted
     // A process.
-    case entered, left, died
-    // Entries of a queue.
-    case sent, taken, released, acknowledged, failed, cancelled, superseded, expired
+    case entered, left
     // A message of a log.
     case appended
-    // A lease.
-    case takenOver = "taken over"
   }
 
-  package let kind: Kind
-  /// The identifier; the address of a mailbox.
-  package let name: String
-  /// Whether the package chose the name, not a user.
-  package let isOwn: Bool
+  /// Who did it, where a file or a key says so.
+  package enum Author: Sendable {
+    case publisher(Publisher)
+    case process(PresenceMember)
+    case sender(String)
+  }
+
   package let change: Change
+  package let kind: NameKind
+  package let name: String
+  package let author: Author?
   /// The time at which the monitor saw it.
   package let time = Date()
-  /// The current content.
-  package var value: PropertyListValue?
-  package var bytes: Int?
-  /// The number of entries that it concerns.
-  package var count: Int?
-  /// The sender of an entry, or the address of the mailbox that a call is from.
-  package var sender: String?
-  /// The number of a log's message.
-  package var number: Int?
-  /// The process that did it, if that is recorded.
-  package var processID: Int32?
-  package var program: String?
-  package var peer: String?
-  package var host: String?
-  /// Further details: the reason for a failure, the kind of a call.
-  package var detail: String?
-  /// Why the content cannot be read.
-  package var problem: String?
 
-  package init(_ kind: Kind, _ change: Change, of name: String, isOwn: Bool = false) {
-    self.kind = kind
-    self.name = name
-    self.isOwn = isOwn
-    self.change = change
+  package init(_ change: Change, _ kind: NameKind, _ name: String, by author: Author? = nil) {
+    (self.change, self.kind, self.name, self.author) = (change, kind, name, author)
   }
 }
 
-extension ContainerEvent {
-  package mutating func take(_ publisher: Publisher?) {
-    processID = publisher?.processID
-    program = publisher?.program
-    peer = publisher?.peer
+extension ContainerEvent.Author {
+  /// The publisher of the content of a value or a message of a log; nil if it names none.
+  package init?(publisherOf content: some Sequence<UInt8>) {
+    var bytes = Array(content)
+    guard let publisher = PublicationRecord.take(from: &bytes)?.publisher else { return nil }
+    self = .publisher(publisher)
   }
 
-  package mutating func take(_ member: PresenceMember?) {
-    processID = member?.processID
-    program = member?.program
-    host = member?.host
-  }
-
-  /// Takes the bytes of a file, which may be anything: a property list with or without the record of
-  /// its publication.
-  package mutating func take(content: [UInt8]) {
-    var content = content
-    take(PublicationRecord.take(from: &content)?.publisher)
-    bytes = content.count
-    do throws(PropertyListError) {
-      value = try PropertyListValue(bytes: content)
-    } catch {
-      problem = "\(error)"
-    }
-  }
-
-  /// The event of a message into a mailbox: see `CallMessage` for its keys.
-  ///
-  /// - Parameter content: Nil if it was delivered before it could be read.
-  package static func posted(into address: String, _ content: [UInt8]?, bytes: Int) -> Self {
-    var event = Self(.call, .posted, of: address)
-    event.bytes = bytes
-    guard let content else { return event }
-    event.take(content: content)
-    let message = event.value
-    event.value = message?["value"]
-    event.detail = message?["kind"]?.stringValue ?? "message"
-    event.sender = message?["replyTo"]?.stringValue
-    if event.detail == "failure" { event.value = message?["reason"] }
-    return event
-  }
-
-  package static func member(
-    _ member: PresenceMember, _ change: Change, of name: String, kind: NameKind
-  ) -> Self {
-    let isConsumer = kind.primitive == .consumer
-    var event = Self(isConsumer ? .consumer : .presence, change, of: name, isOwn: kind.isOwn)
-    event.take(member)
-    event.value = member.content
-    return event
-  }
-
-  /// - Parameter isOne: Whether it concerns one of the entries that were sent together.
-  package static func entries(
-    _ batch: EntryFile, of queue: String, isOwn: Bool, _ change: Change, isOne: Bool = false
-  ) -> Self {
-    var event = Self(.queue, change, of: queue, isOwn: isOwn)
-    event.sender = batch.senderName
-    event.count = isOne ? 1 : batch.count
-    event.bytes = change == .sent ? batch.bytes : nil
-    return event
+  /// The sender of entries of a queue, by their name; nil for any other name.
+  package init?(senderOf entries: String) {
+    guard let entries = EntryFile(entries) else { return nil }
+    self = .sender(entries.senderName)
   }
 }
 
-/// The consumers of queues and other present processes that a monitor knows.
-package struct KnownMembers {
-  private var members: [String: [String: PresenceMember]] = [:]
+/// The processes that a monitor knows to be present under a name.
+package typealias KnownMembers = [String: PresenceMember]
 
-  package init() {}
-
-  /// Records the present processes under a name with its kind; returns those that are new, and those
-  /// that have left.
-  ///
-  /// - Parameter countsProcesses: Whether the registrations of one process count as one. A consumer has
-  ///   two while it joins: one keeps others out until it has put their entries back.
+extension KnownMembers {
+  /// Records the present registrations, by their ids; returns the events of the processes that had none
+  /// before, and of those that have none any more. A consumer has two while it joins.
   package mutating func update(
-    _ place: String, _ live: [PresenceMember], countsProcesses: Bool = false
-  ) -> (came: [PresenceMember], went: [PresenceMember]) {
-    let before = members[place] ?? [:]
-    let now = Dictionary(live.map { ($0.id, $0) }) { first, _ in first }
-    members[place] = now.isEmpty ? nil : now
-    let came = live.filter { before[$0.id] == nil }
-    let went = before.values.filter { now[$0.id] == nil }.sorted { $0.id < $1.id }
-    guard countsProcesses else { return (came, went) }
-    let are = Set(live.map(\.identity))
-    let were = Set(before.values.map(\.identity))
-    return (Self.once(came, except: were), Self.once(went, except: are))
+    _ live: KnownMembers, _ kind: NameKind, _ name: String
+  ) -> [ContainerEvent] {
+    let before = exchange(&self, with: live)
+    func events(
+      _ change: ContainerEvent.Change, _ members: KnownMembers, except others: KnownMembers
+    ) -> [ContainerEvent] {
+      var known = Set(others.values.map(\.identity))
+      return members.values.filter { known.insert($0.identity).inserted }
+        .map { ContainerEvent(change, kind, name, by: .process($0)) }
+    }
+    return events(.entered, live, except: before) + events(.left, before, except: live)
   }
+}
 
-  private static func once(
-    _ members: [PresenceMember], except others: Set<ProcessIdentity>
-  ) -> [PresenceMember] {
-    var known = others
-    return members.filter { known.insert($0.identity).inserted }
-  }
-
-  package func all(_ place: String) -> [PresenceMember] { Array((members[place] ?? [:]).values) }
-
-  /// Returns the consumer that a name in a queue belongs to: it ends with the id of a registration;
-  /// otherwise it belongs to the consumer that has the queue alone.
-  package func consumer(_ name: String, _ place: String) -> PresenceMember? {
-    let members = members[place] ?? [:]
-    return members.values.first { name.hasSuffix($0.id) }
-      ?? members.values.first(where: \.isExclusive)
-      ?? (members.count == 1 ? members.values.first : nil)
+extension SharedContainer {
+  /// Reports the events of the container, until the result is cancelled or released.
+  ///
+  /// It only reads: it creates nothing, takes no lease, and consumes nothing. In a directory the
+  /// kernel's events say where to look, and each name is compared with what was seen before; on etcd one
+  /// watch of all keys reports every change. After a burst the last state is reported.
+  ///
+  /// - Parameters:
+  ///   - isNew: Whether everything that already exists is reported as if it had just happened.
+  ///   - hear: Called one at a time.
+  /// - Throws: `AppGroupError` if the container cannot be read.
+  package func monitor(
+    isNew: Bool = false, _ hear: @escaping @Sendable (ContainerEvent) -> Void
+  ) throws -> any Watching {
+    try reporting("watch the container", path: location) {
+      try ThreadShortage.ruleOut()
+      return try inspected.monitor(self, isNew: isNew, hear)
+    }
   }
 }

@@ -1,36 +1,29 @@
-import Synchronization
+import FoundationEssentials
+import GroupDefaults
 import Wormhole
 import WormholeInspection
+import WormholePeers
+import WormholePropertyLists
+import WormholeSystem
+import WormholeToolkit
+import WormholeWorkshop
 
 extension CommandDescription {
   static let monitor = CommandDescription(
     name: "monitor",
-    abstract: "Print everything that happens in the container, one line each.",
+    abstract: "Print what happens in the container, one line each.",
     discussion: """
-      A line has the local time, the kind, the name, what happened, and which process did it, where that \
-      is recorded. Kinds:
-      'message': a message or value was changed or removed
-      'default': a default was changed or removed; the name is its key
-      'notification': it was posted, or its state was changed
-      'queue': entries were sent, taken, released, acknowledged, or ended otherwise
-      'log': a message was appended
-      'peer', 'presence', 'consumer': a process entered, left or died
-      'request': a request, a reply or a notice was posted to a peer
-      'lease': a process took the lease of another over
-      'own': something else that the package keeps for itself
+      A line has the local time, the kind, the name, what happened to it, and who did it, where a file \
+      says so. A 'message', 'default' (those of a suite, or of the container) or 'own' value of the package \
+      was changed or removed; a 'notification' was posted, or its state changed; entries of a 'queue' were \
+      sent, taken or processed, so it was changed; a message was appended to a 'log'; a process entered or \
+      left as a 'peer', 'presence' or 'consumer'. 'read', 'queue list' and 'status' show what there is now.
 
       A pattern is one of a shell: '*' stands for any text, '?' for one character, '[a-z]' for one of \
       some. The command prints 'listening' on standard error; from then on it shows every name, also \
-      one that comes into being later. It only reads: it makes nothing, takes no lease, and consumes \
-      nothing. If there is no container yet, it waits for its first use.
-
-      Of a burst of changes the last state is always printed, the earlier ones perhaps. In a directory \
-      the lines of different names come in the order in which they were seen, \
-      an entry of a queue that is taken and settled between two looks is printed without 'taken', \
-      a process that comes and goes not at all, and a request that is delivered at once without its content. Entries that were sent \
-      together count as one until the last has ended. A value that expires is printed as removed \
-      when it is swept. On etcd there are no leases; all other changes are printed, \
-      in their order.
+      one that comes into being later. It only reads. If there is no container yet, it waits for its first \
+      use. Of a burst of changes the last is always printed, the earlier ones perhaps; a process that comes \
+      and goes between two looks is not. A value that expires is printed as removed when it is swept.
 
       \(eachCommand) Its environment has WORMHOLE_IDENTIFIER, the name.
       """,
@@ -51,52 +44,86 @@ extension CommandDescription {
     let opened = try arguments.container.openToListen(
       until: deadline, environment, makesContainer: false)
     let filter = NameFilter(arguments)
-    let backlog = MonitorItem.backlog()
-    let view = Mutex(MonitorView())
+    let backlog = Backlog<MonitorLine>.latest { [$0.kind.rawValue, $0.change, $0.name] }
     let monitor = try environment.looking {
-      try ContainerMonitor(opened.container, isNew: opened.isNew) { event in
-        for line in view.withLock({ $0.lines(of: event) })
-        where filter.passes(kind: line.kind.rawValue) && filter.passes(line.name) {
-          backlog.add(.line(line))
-        }
+      try opened.container.monitor(isNew: opened.isNew) { event in
+        let line = MonitorLine(event)
+        if filter.passes(kind: line.kind.rawValue), filter.passes(line.name) { backlog.add(line) }
       }
     }
     environment.reportIfPolling(monitor.detection, "the container")
     if !opened.isNew { environment.reportListening() }
     try withExtendedLifetime(monitor) {
-      try arguments.handleEach(of: backlog.next, until: deadline) { item in
-        switch item {
-        case .line(let line):
-          return try arguments.hand(
-            Array("\(arguments.has("json") ? line.json : line.text)\n".utf8),
-            titled: line.name.quoted, environment,
-            variables: CommandVariable.common(identifier: line.name, time: nil, sender: nil))
-        case .leftOut(let count):
-          environment.report("\(count) events were left out, because nobody read the lines in time")
-          return nil
-        }
+      try arguments.handleEach(of: backlog.next, until: deadline) { line in
+        try arguments.hand(
+          json: line.propertyList, text: line.text, titled: line.name.quoted, environment,
+          variables: CommandVariable.common(identifier: line.name, time: nil, sender: nil))
       }
     }
   }
 }
 
-enum MonitorItem: Sendable {
-  case line(MonitorLine)
-  /// This number of lines was dropped.
-  case leftOut(Int)
+/// An event for people: defaults by their suites, peers by their names.
+struct MonitorLine: Sendable {
+  enum Kind: String, CaseIterable, Sendable {
+    case message, `default`, notification, queue, log, peer, presence, consumer, own
+  }
 
-  /// Lines that have not been printed yet. Beyond `capacity` the older half of them is dropped, so a slow
-  /// reader of our output costs no more memory than this, and gets the last state.
-  static func backlog(capacity: Int = 10_000) -> Backlog<MonitorItem> {
-    Backlog { items, item in
-      if items.count >= capacity {
-        var dropped = 0
-        for item in items.prefix(capacity / 2) {
-          if case .leftOut(let count) = item { dropped += count } else { dropped += 1 }
-        }
-        items.replaceSubrange(..<(capacity / 2), with: [.leftOut(dropped)])
+  let kind: Kind
+  let name: String
+  private let event: ContainerEvent
+
+  init(_ event: ContainerEvent) {
+    self.event = event
+    let defaults = GroupDefaults.suite(ofOwnValue: event.name)
+    let peer = PeerNames.peer(ofPresence: event.name)
+    (kind, name) =
+      switch (event.kind.primitive, event.kind.isOwn) {
+      case (.value, true) where defaults.isDefaults: (.default, defaults.name ?? event.name)
+      case (.presence, true) where peer != nil: (.peer, peer ?? event.name)
+      case (.value, let isOwn): (isOwn ? .own : .message, event.name)
+      case (.notification, _): (.notification, event.name)
+      case (.presence, _): (.presence, event.name)
+      case (.consumer, _): (.consumer, event.name)
+      case (.queue, _): (.queue, event.name)
+      case (.log, _): (.log, event.name)
       }
-      items.append(item)
+  }
+
+  var change: String { event.change.rawValue }
+
+  /// `10:15:03.123  message       tickets changed, process 11298 (wormhole)`.
+  var text: String {
+    let moment = event.time.timeIntervalSince1970
+    let (hour, minute, second) = localTime(Int64(moment))
+    let clock = [hour, minute, second].map { $0.padded(to: 2) }.joined(separator: ":")
+    let milliseconds = Int((moment - moment.rounded(.down)) * 1_000).padded(to: 3)
+    let author =
+      switch event.author {
+      case .publisher(let publisher): ", \(publisher)"
+      case .process(let member): ", " + member.process
+      case .sender(let sender): ", sender \(sender.quoted)"
+      case nil: ""
+      }
+    return "\(clock).\(milliseconds)  " + kind.rawValue.padded(to: 14)
+      + "\(name) \(change)\(author)".onOneLine
+  }
+
+  /// The line of `--json`. Keys are only ever added; unknown ones are left out.
+  var propertyList: PropertyListValue {
+    var line: [String: any JSONMember] = [
+      "time": event.time, "kind": kind.rawValue, "name": name, "event": change,
+    ]
+    switch event.author {
+    case .publisher(let publisher):
+      line["process"] = publisher.processID
+      (line["program"], line["peer"]) = (publisher.program, publisher.peer)
+    case .process(let member):
+      line["process"] = member.processID
+      (line["program"], line["host"]) = (member.program, member.host)
+    case .sender(let sender): line["sender"] = sender
+    case nil: break
     }
+    return .object(line)
   }
 }

@@ -84,7 +84,7 @@ private func watchStatus(_ arguments: ParsedArguments, _ environment: CommandEnv
   let opened = try arguments.container.openToListen(
     until: deadline, environment, makesContainer: false)
   let events = Backlog<Bool>.latest { _ in true }
-  let monitor = try ContainerMonitor(opened.container) { _ in events.add(true) }
+  let monitor = try opened.container.monitor { _ in events.add(true) }
   environment.reportIfPolling(monitor.detection, "the container")
   if !opened.isNew { environment.reportListening() }
   let clears = environment.isTerminal && environment.variable("TERM") != "dumb"

@@ -2,6 +2,7 @@ import Dispatch
 import Wormhole
 import WormholeInspection
 import WormholePropertyLists
+import WormholeSystem
 import WormholeWorkshop
 
 extension CommandDescription {
@@ -93,7 +94,7 @@ private final class MessageListener {
   private(set) var detections: [(ChangeDetection, of: String)] = []
   private let container: SharedContainer
   private var observations: [ObservationToken] = []
-  private var monitor: ContainerMonitor?
+  private var monitor: (any Watching)?
   /// The last handled messages, because two events may report the same one.
   private var handled: [String: Version] = [:]
 
@@ -117,8 +118,8 @@ private final class MessageListener {
     let matches: @Sendable (String) -> Bool = { name in
       names.contains { $0.utf8.elementsEqual(name.utf8) } || patterns.contains { $0.matches(name) }
     }
-    let monitor = try ContainerMonitor(container) { [arrivals] event in
-      guard event.kind == .value, !event.isOwn, matches(event.name) else { return }
+    let monitor = try container.monitor { [arrivals] event in
+      guard event.kind == .value, matches(event.name) else { return }
       arrivals.add(Arrival(identifier: event.name, snapshot: nil))
     }
     detections = [(monitor.detection, "the container")]

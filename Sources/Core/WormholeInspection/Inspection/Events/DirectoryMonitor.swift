@@ -1,0 +1,278 @@
+import Synchronization
+import Wormhole
+import WormholeSystem
+import WormholeToolkit
+
+/// The monitor of a container in a directory: the kernel's events say which entries to look at, and
+/// each is compared with what was seen before.
+final class DirectoryMonitor: Watching {
+  private let root: ContainerRoot
+  /// Nil after the end.
+  private let news = Mutex<[String: WatchNews]?>([:])
+  private let queue = Blocking.queue()
+  /// The queue alone uses it, so no thread waits for this lock.
+  let looks: Mutex<DirectoryLooks>
+
+  init(
+    of container: SharedContainer, isNew: Bool,
+    _ hear: @escaping @Sendable (ContainerEvent) -> Void
+  ) {
+    root = container.root
+    looks = Mutex(DirectoryLooks(container, hear))
+    queue.sync { looks.withLock { $0.begin(self, isNew: isNew) } }
+    lookLater()
+  }
+
+  var detection: ChangeDetection { looks.withLock { $0.seen["."]?.watch.detection ?? .events } }
+
+  /// The kernel does not report that a directory was removed as long as a process has it open, as this
+  /// process does: so the path is compared with the container now and then.
+  private func lookLater() {
+    Timers.after(DirectoryLooks.checkInterval) { [weak self] in
+      guard let self, news.withLock({ $0 != nil }) else { return }
+      queue.async { [weak self] in self?.look() }
+      lookLater()
+    }
+  }
+
+  func look() { looks.withLock { $0.look() } }
+
+  func cancel() { news.withLock { $0 = nil } }
+
+  /// Watches a directory without its parents, and in one lane: no observer of this process waits for a
+  /// removal here, and each lane has a thread when all places are compared.
+  fileprivate func watch(_ path: String) -> Watch {
+    let isTop = path == "."
+    return ChangeMonitor.shared.watch(
+      path: isTop ? root.path : root.path + "/" + path, parents: [], way: isTop ? root.path : nil,
+      lane: root.path + "/.", prepare: {}, hear: { [weak self] in self?.hear($0, of: path) })
+  }
+
+  fileprivate func hear(_ news: WatchNews, of path: String) {
+    let isFirst = self.news.withLock { known in
+      defer { known?[path, default: WatchNews()].merge(news) }
+      return known?.isEmpty ?? false
+    }
+    if isFirst { queue.async { [weak self] in self?.look() } }
+  }
+
+  /// - Returns: Nil after the end.
+  fileprivate func take() -> [String: WatchNews]? {
+    news.withLock { news in
+      defer { if news != nil { news = [:] } }
+      return news
+    }
+  }
+}
+
+/// The looks at the directories of a container, each with its path in it; "." is the container's.
+struct DirectoryLooks {
+  /// What the entries of a directory belong to.
+  struct Place {
+    let kind: NameKind
+    let name: String
+    /// The directory of the name, and the parts of this one.
+    let home: String
+    let parts: [ContainerPart]
+  }
+
+  /// A watched directory.
+  struct Seen {
+    var watch: Watch
+    let place: Place?
+    /// The entries, with the versions of values, or the reasons that they cannot be read.
+    var entries: [String: String] = [:]
+    // Of the directory of a presence.
+    var members: KnownMembers = [:]
+    var checks: FollowUpChecks?
+  }
+
+  static let checkInterval: Duration = .seconds(1)
+  private static let kinds = Dictionary(
+    uniqueKeysWithValues: (NameKind.users + NameKind.owns).map { ($0.path, $0) })
+
+  private let container: SharedContainer
+  private let hear: @Sendable (ContainerEvent) -> Void
+  private weak var monitor: DirectoryMonitor?
+  /// Whether the findings existed before the monitor.
+  private var isBeginning = true
+  /// The container's directory; nil if it cannot be opened now, so that nothing is seen.
+  private var directory: ContainerRoot.Handle?
+  private var checked = ContinuousClock.now
+  private(set) var seen: [String: Seen] = [:]
+  private var events: [ContainerEvent] = []
+
+  init(_ container: SharedContainer, _ hear: @escaping @Sendable (ContainerEvent) -> Void) {
+    (self.container, self.hear) = (container, hear)
+  }
+
+  mutating func begin(_ monitor: DirectoryMonitor, isNew: Bool) {
+    (self.monitor, isBeginning) = (monitor, !isNew)
+    seen["."] = Seen(watch: monitor.watch("."), place: nil)
+    findContainer()
+    isBeginning = false
+    reportEvents()
+  }
+
+  mutating func look() {
+    if directory == nil || ContinuousClock.now - checked >= Self.checkInterval { findContainer() }
+    guard let all = monitor?.take() else {
+      seen = [:]
+      return
+    }
+    for (path, news) in all {
+      // The path may name another directory now.
+      if news.isEverything, path == "." { findContainer() }
+      if news.isEverything { lookAtAll(in: path) }
+      for (name, events) in news.names { look(at: name.text, in: path, events) }
+    }
+    reportEvents()
+  }
+
+  /// Opens the container again if the path names another directory now.
+  private mutating func findContainer() {
+    let old = directory
+    // When there is one again, everything is examined.
+    directory = try? container.root.refreshed(container.root.handle())
+    checked = .now
+    guard directory !== old, directory != nil else { return }
+    let known = seen.keys.sorted()
+    for path in known where path != "." {
+      if let watch = monitor?.watch(path) { seen[path]?.watch = watch }
+    }
+    for path in known { lookAtAll(in: path) }
+  }
+
+  /// Reports events at the end of the look, when all directories are watched that existed when they
+  /// happened: then a process that waited for an event causes none that is missed.
+  private mutating func reportEvents() {
+    for event in exchange(&events, with: []) { hear(event) }
+  }
+
+  // MARK: Finding the way
+
+  private mutating func lookAtAll(in path: String) {
+    for name in Set(list(path)).union((seen[path]?.entries ?? [:]).keys).sorted() {
+      look(at: name, in: path, [])
+    }
+    if let place = seen[path]?.place { lookAtMembers(place) }
+  }
+
+  private mutating func look(at name: String, in path: String, _ events: WatchEvents) {
+    let child = path == "." ? name : path + "/" + name
+    if Self.kinds.keys.contains(where: { $0 == child || $0.hasPrefix(child + "/") }) {
+      enter(child, nil, in: path, name)
+    } else if let kind = Self.kinds[path] {
+      var unreported = NameFaults()
+      // An entry that cannot be read, or a long name that is being created, has none yet.
+      let found = try? SharedContainer.identifier(
+        of: FileName(name), kind, in: container.root, &unreported)
+      let known = seen[child]?.place?.name ?? found
+      guard let known else { return }
+      let parts = container.root.parts[kind.primitive]
+      enter(child, Place(kind: kind, name: known, home: child, parts: parts), in: path, name)
+    } else if let place = seen[path]?.place {
+      let part = place.parts.first { $0.isNamed(FileName(name)) }
+      guard let part, part.contains({ $0.role.isMonitored }) else { return }
+      if let parts = part.parts {
+        let inner = Place(kind: place.kind, name: place.name, home: place.home, parts: parts)
+        enter(child, inner, in: path, name)
+      } else if [.presence, .consumer].contains(place.kind.primitive) {
+        lookAtMembers(place)
+        if events.contains(.closedAfterWriting) { lookAgain(at: name, place) }
+      } else {
+        // Entries may be sent and processed between two looks.
+        look(at: child, name, in: path, part.role, place, isNew: events.contains(.movedTo))
+      }
+    }
+  }
+
+  /// Watches a directory, and looks at all of its content if it is new, or gone.
+  private mutating func enter(_ path: String, _ place: Place?, in parent: String, _ name: String) {
+    let isThere = status(path)?.kind == .directory
+    seen[parent]?.entries[name] = isThere ? "" : nil
+    guard isThere == (seen[path] == nil), let monitor else { return }
+    if isThere { seen[path] = Seen(watch: monitor.watch(path), place: place) }
+    lookAtAll(in: path)
+    if !isThere { seen[path] = nil }
+  }
+
+  private func status(_ path: String) -> FileStatus? {
+    // A missing or invisible file has no content here.
+    directory.flatMap { try? fileStatus(path, at: $0.descriptor.rawValue) }
+  }
+
+  private func list(_ path: String) -> [String] {
+    guard let directory else { return [] }
+    // A missing or invisible directory has no content here.
+    let found = try? FileDescriptor.openBeneath(
+      path, at: directory.descriptor.rawValue, [.readOnly, .directory]
+    ).entries()
+    return (found ?? []).map(\.name.text)
+  }
+
+  // MARK: Looking
+
+  /// Looks at a value, the state or the post of a notification, entries of a queue, or a message of a log.
+  private mutating func look(
+    at path: String, _ name: String, in parent: String, _ role: ContainerPart.Role, _ place: Place,
+    isNew: Bool
+  ) {
+    var new = status(path).map { _ in "" }
+    if new != nil, role == .content {
+      do {
+        let value = Value(container: container, identifier: place.name, kind: place.kind)
+        new = try value.version()?.text
+      } catch {
+        new = "\(error)"
+      }
+    }
+    let old = seen[parent]?.entries[name]
+    seen[parent]?.entries[name] = new
+    guard !isBeginning, new != old || isNew && old == nil && role == .waiting else { return }
+    let change: ContainerEvent.Change? =
+      switch role {
+      // That of a log changes with each message.
+      case .content where place.kind.primitive == .log: nil
+      case .content: new == nil ? .removed : .changed
+      case .bell: new == nil ? nil : .posted
+      case .message: new == nil ? nil : .appended
+      case .taken: new == nil ? .changed : nil
+      default: .changed
+      }
+    guard let change else { return }
+    // A file that cannot be read names nobody.
+    let content = try? directory.map {
+      try FileDescriptor.readBeneath(
+        path, at: $0.descriptor.rawValue, maximumBytes: Value.maximumFileBytes
+      ) { _ in true }
+    }
+    let author = ContainerEvent.Author(senderOf: name) ?? .init(publisherOf: content ?? [])
+    events.append(ContainerEvent(change, place.kind, place.name, by: author))
+  }
+
+  /// Asks for the lock of each registration for a moment, like any look at a presence.
+  private mutating func lookAtMembers(_ place: Place) {
+    guard [.presence, .consumer].contains(place.kind.primitive) else { return }
+    let presence = PresenceDirectory(container: container, name: place.name, kind: place.kind)
+    do {
+      let live = try presence.look(movesAside: false)?.live ?? []
+      let members = KnownMembers(live.map { ($0.id, $0) }) { first, _ in first }
+      let news = seen[place.home]?.members.update(members, place.kind, place.name) ?? []
+      if !isBeginning { events += news }
+    } catch {
+      // Too many files, or none that may be read: no arrival or departure is known.
+    }
+  }
+
+  /// The kernel reports that a file was closed just before it frees its lock.
+  private mutating func lookAgain(at name: String, _ place: Place) {
+    var look = WatchNews()
+    look.add(FileName(name))
+    let checks =
+      seen[place.home]?.checks
+      ?? FollowUpChecks { [weak monitor, look] in monitor?.hear(look, of: place.home) }
+    seen[place.home]?.checks = checks
+    checks.begin()
+  }
+}
