@@ -86,7 +86,8 @@ extension PeerSession {
   /// earlier process of this name has begun to send.
   ///
   /// - Parameter deadline: when to stop waiting for another process that is active under the name;
-  ///   a stopped process is replaced. By default 10 seconds from now.
+  ///   a stopped process is replaced. By default 10 seconds from now. A program that was started for
+  ///   this peer does not wait: see `PeerLaunch`.
   /// - Throws: `PeerError.Code.replaced`, its `holder` the process that is active instead; or an
   ///   error of the container.
   /// - Complexity: makes a mailbox, and enters a presence exclusively.
@@ -96,7 +97,8 @@ extension PeerSession {
     try activated(
       Result {
         try presence.enterExclusively(
-          content: PresenceMember.content(mailbox: address), until: deadline)
+          content: PresenceMember.content(mailbox: address),
+          until: Launcher.roleDeadline(deadline, for: name))
       }, address)
   }
 
@@ -109,7 +111,8 @@ extension PeerSession {
     do {
       result = .success(
         try await presence.enterExclusively(
-          content: PresenceMember.content(mailbox: address), until: deadline))
+          content: PresenceMember.content(mailbox: address),
+          until: Launcher.roleDeadline(deadline, for: name)))
     } catch {
       result = .failure(error)
     }

@@ -63,7 +63,8 @@ enum LaunchVerbs {
     while try manner == "patient" && container.value("go").read() == nil && lasts() {
       pauseThread(.milliseconds(5))
     }
-    let registration = try manner == "idle" ? nil : presence.enterExclusively()
+    let deadline = Launcher.roleDeadline(nil, for: peer)
+    let registration = try manner == "idle" ? nil : presence.enterExclusively(until: deadline)
     if manner == "passing" { registration?.close() }
     if manner == "receiving" {
       _ = try PeerMessageVerbs.perform(

@@ -10,7 +10,7 @@ package final class NamedDirectory: Sendable {
   private let heldPath: String
 
   package static let identifierFile = "identifier"
-  /// Begins the names of a value's places at which a peer is started: see `StartPlace`.
+  /// Begins the names of the files with the output of a peer's program: see `LaunchBook`.
   package static let startPrefix = "start-"
 
   package init(root: ContainerRoot, kind: NameKind, identifier: String) {

@@ -3,7 +3,7 @@ import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 
-/// The value with a peer's `LaunchState`, and the places of its starts beside it.
+/// The value with a peer's `LaunchState`, and beside it the output of the program that was started last.
 struct LaunchBook: Sendable {
   private let value: Value
 
@@ -27,12 +27,6 @@ struct LaunchBook: Sendable {
     }
   }
 
-  func newPlace() throws -> StartPlace { try StartPlace.make(at: value) }
-
-  func place(of start: LaunchState.Start) -> StartPlace {
-    StartPlace(nonce: start.nonce, value: value)
-  }
-
   // A loss of power can damage it, which must not prevent all later starts: then no earlier
   // process is left, and the count is lost.
   private static func content(_ snapshot: ValueSnapshot) throws -> PropertyListValue? {
@@ -42,26 +36,72 @@ struct LaunchBook: Sendable {
       return nil
     }
   }
+
+  // MARK: The output
+
+  private func name(of start: LaunchState.Start) -> String {
+    NamedDirectory.startPrefix + start.nonce
+  }
+
+  /// The file that the program's process creates and prints to.
+  func outputPath(of start: LaunchState.Start) -> String {
+    value.directory.path + "/" + name(of: start)
+  }
+
+  /// Removes the output of earlier starts.
+  func sweepOutputs(except start: LaunchState.Start) throws {
+    try reporting("sweep the output of earlier starts", path: value.directory.path) {
+      guard let directory = try value.directory.open([.readOnly, .directory]) else { return }
+      for entry in try directory.entries()
+      where entry.name.hasPrefix(NamedDirectory.startPrefix) && entry.name.text != name(of: start) {
+        // A foreign directory that lies there is harmless.
+        _ = try tolerating([.isDirectory], removeIfPresent(entry.name.text, at: directory.rawValue))
+      }
+    }
+  }
+
+  /// Returns the last line of the program's output if it is short; for errors.
+  func lastLine(of start: LaunchState.Start) -> String? {
+    do throws(Errno) {
+      let file = try FileDescriptor.open(
+        outputPath(of: start), [.readOnly, .noFollow, .nonBlocking])
+      let size = try file.status().size
+      try file.seek(to: max(0, size - 1_024))
+      let bytes = try file.readToEnd(expectedBytes: 1_024, maximumBytes: 1 << 20)
+      let lines = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline)
+      return lines.last.map { String($0.suffix(400)) }
+    } catch {
+      // The output is missing, or grows faster than it is read; the error does without it.
+      return nil
+    }
+  }
 }
 
 /// The notes on the starts of a peer: how often it was started on a day, and the last start.
 struct LaunchState: Sendable, Equatable {
-  /// One start. It is noted before the program is started, and again when its process is known.
   struct Start: Sendable, Equatable {
-    /// Identifies its place; see `StartPlace`.
-    var nonce: String
-    var launcher: ProcessIdentity
-    /// When it began, on the clock that cannot be set.
-    var uptime: UInt64
-    /// The program's process; nil until it is noted.
-    var process: ProcessIdentity?
-    /// How it ended, if the process that started it was still running then.
-    var ending: String?
+    let nonce: String
+    /// The time at which it began, in nanoseconds on the clock that cannot be set.
+    let uptime: UInt64
+    /// The process that is about to start the program; then the program's.
+    var process: ProcessIdentity
+    var isProgram: Bool
+
+    /// After this time a start without a program will get none, or one that is not visible here.
+    private static let patience: Duration = .seconds(10)
 
     /// How long ago it began; nil if that is later than now, so before the machine was restarted.
     var age: Duration? {
       let age = bootTimeNanoseconds().subtractingReportingOverflow(uptime)
       return age.overflow ? nil : .nanoseconds(Int64(clamping: age.partialValue))
+    }
+
+    /// Whether the program may still become active. A stopped process must block no other.
+    var isUnderWay: Bool {
+      guard let age else { return false }
+      let isOld = age > Self.patience
+      guard process.isVisible else { return !isOld }
+      return !process.hasEnded && process.status?.isStopped != true && (isProgram || !isOld)
     }
 
     /// Whether a process of this machine has been active since it began.
@@ -114,11 +154,12 @@ struct LaunchState: Sendable, Equatable {
     start = new
   }
 
-  /// Changes the note on a start, unless another one has followed.
-  mutating func note(_ nonce: String, _ change: (inout Start) -> Void) {
-    guard var start, start.nonce == nonce else { return }
-    change(&start)
-    self.start = start
+  /// Notes the program's process, or that there is none, unless another start has followed.
+  mutating func note(_ nonce: String, _ process: ProcessIdentity?) {
+    guard let start, start.nonce == nonce else { return }
+    self.start = process.map {
+      Start(nonce: nonce, uptime: start.uptime, process: $0, isProgram: true)
+    }
   }
 
   // MARK: As a property list
@@ -129,14 +170,12 @@ struct LaunchState: Sendable, Equatable {
       "dayUptime": PropertyListValue(first.uptime), "machine": PropertyListValue(first.machine),
       "starts": PropertyListValue(starts),
     ]
-    guard let start else { return value }
-    var last: PropertyListValue = [
-      "nonce": .string(start.nonce), "launcher": Self.encode(start.launcher),
-      "uptime": PropertyListValue(start.uptime),
-    ]
-    last["process"] = start.process.map { Self.encode($0) }
-    last["ending"] = start.ending.map { .string($0) }
-    value["start"] = last
+    value["start"] = start.map { start in
+      [
+        "nonce": .string(start.nonce), "uptime": PropertyListValue(start.uptime),
+        "process": Self.encode(start.process), "isProgram": .boolean(start.isProgram),
+      ]
+    }
     return value
   }
 
@@ -151,12 +190,11 @@ struct LaunchState: Sendable, Equatable {
       day: day, uptime: value["dayUptime"]?.uint64Value ?? 0,
       machine: value["machine"]?.uint64Value ?? 0)
     guard let last = value["start"], let nonce = last["nonce"]?.stringValue,
-      StartPlace.isName(nonce),
-      let launcher = Self.identity(last["launcher"]), let uptime = last["uptime"]?.uint64Value
+      (1...16).contains(nonce.utf8.count), nonce.utf8.allSatisfy(Nonce.isDigit),
+      let uptime = last["uptime"]?.uint64Value, let process = Self.identity(last["process"]),
+      let isProgram = last["isProgram"]?.boolValue
     else { return }
-    start = Start(
-      nonce: nonce, launcher: launcher, uptime: uptime, process: Self.identity(last["process"]),
-      ending: last["ending"]?.stringValue)
+    start = Start(nonce: nonce, uptime: uptime, process: process, isProgram: isProgram)
   }
 
   private static func encode(_ identity: ProcessIdentity) -> PropertyListValue {

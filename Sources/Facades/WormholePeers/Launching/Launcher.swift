@@ -3,25 +3,31 @@ public import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 
-/// Starts a peer exactly once, however many ask at once.
+/// Starts a peer that is not active. At most one of its processes is ever active, because activity is an
+/// exclusive presence.
 ///
-/// **Which process starts it.** Each process that wants to makes a place for the start
-/// (`StartPlace`), and notes it as the last start in the peer's `LaunchState`, which succeeds only
-/// if that is still the start that was found to be over. The note also counts the start. Then the
-/// process starts the program, and notes the program's process. All other processes see a start
-/// under way, and wait until the peer is active or that start is over.
+/// A process that wants to start it notes that, in one step, as the last start in the peer's
+/// `LaunchState`, which also counts it; then it starts the program, and notes the program's process. All
+/// others see a start under way, and wait until the peer is active or that start is over.
 ///
-/// **When a start is over.**
-///
-/// | the last start | is over when |
-/// |---|---|
-/// | has a process | that has ended, or was active meanwhile (and is not any more); or has been stopped for a moment, because a suspended process must block no other |
-/// | has none | its launcher is dead, has been stopped for a moment, or needs longer than ten seconds, **and** its place could be removed, so that nothing will ever be started there |
-///
-/// Where the place cannot be removed, a process was started: it is found by its output file or by
-/// its environment, and noted. So a launcher may be killed or stopped between any two steps: no
-/// second program is started, and in the end one is. The cost may be a count in the budget.
+/// A start is over when its process, first the starting one and then the program, has ended, was active
+/// meanwhile, or is stopped, because a suspended process must block no other; or when there is no program
+/// after ten seconds. Then another process starts the program once more. If the first one was only late,
+/// there are two: the second finds the name in use, and ends at once (`variable`), and whoever waits finds
+/// the peer active all the same. The cost is a count in the budget.
 package enum Launcher {
+  /// The variable with the peer's name in the environment of a program that was started for it. Its
+  /// session of that name does not wait for another process to leave: see `PeerSession.activate`.
+  static let variable = "WORMHOLE_LAUNCH"
+
+  /// Returns the end of the wait of a process that wants to be active as a peer: now, if it was started for
+  /// that peer.
+  package static func roleDeadline(
+    _ deadline: ContinuousClock.Instant?, for peer: String
+  ) -> ContinuousClock.Instant? {
+    PeerNames.areSame(Program.environment(variable), peer) ? .now : deadline
+  }
+
   /// Whether a peer would be started for an occasion: it is registered for it, no other user can
   /// have changed the registration, its program exists, and its budget for today is not used up; or
   /// there is an agent for it on another machine.

@@ -6,9 +6,12 @@ import WormholeSystem
 ///
 /// The program is started directly, without a shell, in a session of its own and in the directory
 /// "/", with empty input. Its output goes into a file in the container (`Registry.output(of:)`),
-/// which each start replaces; a program that prints much should write its own log. Its environment
-/// has `WORMHOLE_LAUNCH` set. It should make its peer active before it goes into the background,
-/// because otherwise it would count as ended.
+/// which each start replaces; a program that prints much should write its own log. It should make its
+/// peer active before it goes into the background, because otherwise it would count as ended.
+///
+/// If a process is stopped or killed while it starts the program, another may start it as well. Only one
+/// can be active: in a program whose variable `WORMHOLE_LAUNCH` has the peer's name, `activate` throws
+/// `replaced` at once if another process is active, and the program should end.
 ///
 /// ```swift
 /// let launch = PeerLaunch(
@@ -275,10 +278,10 @@ extension PeerLaunch {
       try betweenPeers("find the output of \"\(peer)\"", peer) {
         try PeerNames.check(peer)
         let book = LaunchBook(peer, container)
-        guard let place = try book.read().start.map(book.place), try place.output() != nil else {
-          return nil
+        guard let path = try book.read().start.map(book.outputPath) else { return nil }
+        return try reporting("look at what a program printed", path: path) {
+          try ifPresent(fileStatus(path)) == nil ? nil : path
         }
-        return place.outputPath
       }
     }
 

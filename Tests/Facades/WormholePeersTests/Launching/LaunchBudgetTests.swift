@@ -11,7 +11,7 @@ struct LaunchBudgetTests {
   private static let hour: UInt64 = 3_600 * 1_000_000_000
 
   private func start() -> LaunchState.Start {
-    .init(nonce: "a", launcher: .current, uptime: 0)
+    .init(nonce: "a", uptime: 0, process: .current, isProgram: false)
   }
 
   @Test("is counted before the start, for all requests, and reports when it is used up")

@@ -21,16 +21,11 @@ final class LaunchScene: Sendable {
 
   deinit {
     do {
-      let book = LaunchBook("p", container)
-      let last = try book.read().start?.process
-      for process in try programs() + [last].compactMap({ $0 }) where process.status != nil {
+      let last = try LaunchBook("p", container).read().start
+      let noted = last.flatMap { $0.isProgram ? [$0.process] : nil } ?? []
+      for process in try programs() + noted where process.status != nil {
         try Program.send(.kill, to: process.processID)
         try eventually("a program has ended") { process.status?.isDead ?? true }
-      }
-      // This process reaps its own child.
-      try eventually("its end is noted") {
-        guard let start = try book.read().start else { return true }
-        return start.launcher != .current || start.process == nil || start.ending != nil
       }
     } catch {
       print("cannot end what was started in \(directory.path): \(error)")

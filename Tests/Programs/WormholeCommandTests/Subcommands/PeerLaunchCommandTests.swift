@@ -19,6 +19,17 @@ struct PeerLaunchCommandTests {
       outcome.output == "launchable\n1 2 3 4 5 6 7 8 1\n\"remaining\":1\n", "\(outcome)")
   }
 
+  @Test("A second program of a peer ends at once, because another process is active")
+  func second() throws {
+    let outcome = try Session().shell(
+      """
+      start peer serve watch -- cat
+      WORMHOLE_LAUNCH=watch timeout 5 wormhole peer serve watch -- cat; echo $?
+      wormhole peer request watch 7; kill $pid; finish
+      """)
+    #expect(outcome.output == "1\n7\n", "\(outcome)")
+  }
+
   @Test(
     "Queued work starts programs registered for it, and urgent work those registered for that only")
   func work() throws {

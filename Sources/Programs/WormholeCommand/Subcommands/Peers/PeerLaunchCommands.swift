@@ -6,8 +6,8 @@ extension CommandDescription {
     name: "launch",
     abstract: "Register how a peer is started when others need it.",
     discussion: """
-      It is started once, even if many processes need it at the same moment, and only by programs of \
-      the user who registered it. For a container on etcd a registration belongs to its machine; 'agent' \
+      At most one of its processes is active, even if many need it at the same moment. It is started only \
+      by programs of the user who registered it. For a container on etcd a registration belongs to its machine; 'agent' \
       follows it for other machines.
       """,
     subcommands: [.peerLaunchSet, .peerLaunchShow, .peerLaunchRemove, .peerLaunchAgent])
