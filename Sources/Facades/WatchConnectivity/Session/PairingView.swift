@@ -56,14 +56,15 @@ struct PairingView: Sendable {
     guard watch == nil else {
       guard isPaired else {
         throw WCError(
-          .deviceNotPaired, reason: "Pair this watch with the phone: wormhole pairing add \(name).")
+          .deviceNotPaired,
+          reason: "Pair this watch with the phone: wormhole peer pairing add \(name).")
       }
       guard try hasPhoneApp() else { throw WCError(.companionAppNotInstalled) }
       return Pairing.phone
     }
     guard let counterpart, let watch = phone[counterpart] else {
       throw WCError(
-        .deviceNotPaired, reason: "Pair a watch with the phone: wormhole pairing add NAME.")
+        .deviceNotPaired, reason: "Pair a watch with the phone: wormhole peer pairing add NAME.")
     }
     guard watch.isAppInstalled else { throw WCError(.watchAppNotInstalled) }
     return counterpart

@@ -85,7 +85,7 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
     case .expired: failure = WCError(.transferTimedOut)
     // `cancel()` concludes it.
     case .cancelled where transfer.course.isTakenBackHere: return
-    // `wormhole peer remove` runs in another process: the app has to learn of it.
+    // `wormhole peer transfers --remove` runs in another process: the app has to learn of it.
     case .cancelled: failure = WCError(.deliveryFailed, reason: "Another process took it back.")
     case .superseded:
       failure = WCError(.deliveryFailed, reason: "A newer one with its key took its place.")

@@ -234,7 +234,7 @@ enum Obstacle {
   }
 
   private static func command(_ verb: String, _ name: String) -> String {
-    (["wormhole"] + Cinema.options.containerArguments + ["pairing", verb, name])
+    (["wormhole"] + Cinema.options.containerArguments + ["peer", "pairing", verb, name])
       .map(\.quotedForShell).joined(separator: " ")
   }
 

@@ -118,14 +118,10 @@ enum CommandExamples {
     wormhole peer transfer watch poster.jpg --metadata '{"film":7}'
     wormhole peer receive-files watch --into received
     wormhole peer receive-files watch --into received --count 1
-    wormhole peer outstanding wormhole
-    wormhole peer outstanding --forget wormhole
-    wormhole peer forget --processed
-    wormhole peer forget --failed
-    wormhole peer retry --failed
-    wormhole status && wormhole peer retry --failed
-    id=$(wormhole peer send watch hello) && wormhole peer remove "$id"
-    id=$(wormhole peer transfer watch poster.jpg) && wormhole peer remove "$id"
+    wormhole peer transfers wormhole
+    wormhole peer transfers --forget processed
+    wormhole status && wormhole peer transfers --retry failed
+    id=$(wormhole peer send watch hello) && wormhole peer transfers --remove "$id"
     wormhole peer launch set printer -- ./serve
     wormhole peer launch set printer --on request,queued -- ./serve
     wormhole peer launch show till
@@ -134,15 +130,14 @@ enum CommandExamples {
     wormhole peer list && wormhole peer launch remove till
     wormhole peer launch agent --container etcds://host-1/cinema
     wormhole peer launch agent till --container etcds://host-1/cinema
-
-    wormhole pairing show
-    wormhole pairing show --of phone
-    wormhole pairing add watch-2
-    wormhole pairing add watch-2 --without-complication
-    wormhole pairing remove watch
-    wormhole pairing add watch-2 && wormhole pairing remove watch-2
-    wormhole pairing switch watch
-    wormhole pairing add watch-2 && wormhole pairing switch watch-2
+    wormhole peer pairing show
+    wormhole peer pairing show --of phone
+    wormhole peer pairing add watch-2
+    wormhole peer pairing add watch-2 --without-complication
+    wormhole peer pairing remove watch
+    wormhole peer pairing add watch-2 && wormhole peer pairing remove watch-2
+    wormhole peer pairing switch watch
+    wormhole peer pairing add watch-2 && wormhole peer pairing switch watch-2
 
     wormhole lock settings.json -- sed -i s/old/new/ {}
     wormhole lock -n --name nightly-backup -- ./backup

@@ -44,7 +44,7 @@ enum Suggestion {
     ("notify post", "send pub publish"), ("notify wait", "listen sub subscribe"),
     ("defaults read", "get ls list"), ("defaults write", "set put"),
     ("defaults remove", "rm del unset delete"),
-    ("peer request", "req call ask"), ("peer serve", "reply answer"), ("peer remove", "rm del"),
+    ("peer request", "req call ask"), ("peer serve", "reply answer"), ("peer transfers", "rm del"),
     ("backup", "save snapshot bgsave"), ("remove --all", "flushall flushdb"),
     ("--version", "version"),
   ]

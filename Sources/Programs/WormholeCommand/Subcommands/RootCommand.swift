@@ -48,7 +48,7 @@ extension CommandDescription {
     subcommands: [
       .send, .read, .listen, .removeMessages, .update, .increment, .notify, .queue,
       .presence, .log,
-      .defaults, .peer, .pairing, .lock, .watch, .monitor, .names, .status,
+      .defaults, .peer, .lock, .watch, .monitor, .names, .status,
       .doctor, .copy, .backup, .restore, .destroy, .groups, .cluster, .demo, .complete,
     ],
     version: "1.0.0-beta")

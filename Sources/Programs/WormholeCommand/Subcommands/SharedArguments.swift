@@ -101,15 +101,15 @@ extension ParsedArguments {
   /// after one for which it fails. It returns why it is impossible, or nil. Another process may be
   /// faster with some failed ones.
   func forEachID(
-    to verb: String, _ environment: CommandEnvironment, failed: [String] = [],
-    _ action: (String) throws -> String?
+    _ ids: [String]? = nil, to verb: String, _ environment: CommandEnvironment,
+    failed: [String] = [], _ action: (String) throws -> String?
   ) throws {
     if has("failed") {
       for id in failed { _ = try action(id) }
       return
     }
     var status = ExitStatus.done
-    for id in texts("id") {
+    for id in ids ?? texts("id") {
       guard let problem = try action(id) else { continue }
       environment.report("cannot \(verb) \(id.quoted): \(problem)")
       status = .no

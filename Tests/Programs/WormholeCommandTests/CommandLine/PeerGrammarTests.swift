@@ -52,6 +52,7 @@ import WormholeTestSupport
       (["serve", "w"], "missing expected argument '-- <command> ...'"),
       (["launch", "set", "w"], "missing expected argument '-- <program> ...'"),
       (["request", ""], "must not be empty"),
+      (["transfers", "--retry", "a", "--forget", "b"], "exclude each other"),
       (["send", "w", "1", "--wait", "taken"], "please provide one of 'processed'"),
       (["recieve", "w"], "did you mean 'wormhole peer receive w'?"),
     ]
@@ -61,7 +62,7 @@ import WormholeTestSupport
     }
     #expect(Self.refusal(["peer", "send", "w", "1", "--wait", "processed"]) == nil)
     #expect(Self.refusal(["peer", "list", "--watch", "--count", "1"]) == nil)
-    #expect(Self.refusal(["pairing", "show"]) == nil)
+    #expect(Self.refusal(["peer", "pairing", "show"]) == nil)
   }
 
   private static func refusal(_ words: [String]) -> String? {

@@ -18,7 +18,7 @@ import WormholeWorkshop
           "backup", "copy", "defaults", "demo", "destroy", "doctor",
           "etcd",
           "groups", "help", "incr", "listen", "lock", "log", "ls", "monitor", "notify",
-          "pairing", "peer", "presence", "queue", "read", "remove", "restore", "send", "status",
+          "peer", "presence", "queue", "read", "remove", "restore", "send", "status",
           "update", "watch",
         ]
       ),
@@ -32,7 +32,7 @@ import WormholeWorkshop
       (["defaults", "write", "k", "-dict"], ["-dict", "-dict-add"]),
       (["defaults", "import", "x", "--re"], ["--replace"]),
       (["notify", "wait", "--c"], ["--container", "--count"]),
-      (["peer", "re"], ["receive", "receive-files", "remove", "request", "retry"]),
+      (["peer", "re"], ["receive", "receive-files", "request"]),
       (["peer", "launch", ""], ["agent", "remove", "set", "show"]),
       (["peer", "launch", "set", "w", "--on", "q"], ["queued"]),
       (["peer", "receive", "w", "--env"], ["--envelope"]),

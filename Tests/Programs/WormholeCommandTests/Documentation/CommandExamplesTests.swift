@@ -69,7 +69,7 @@ struct CommandExamplesTests {
     w queue put jobs true
     w log append events 1; w log read events --as printer; w log append events 2
     w presence enter till -- true; w peer context watch 1; w peer send watch 1
-    w pairing add watch --of phone; w peer launch set till -- ./serve
+    w peer pairing add watch --of phone; w peer launch set till -- ./serve
     w backup old.backup; w --group group.com.example.cinema send a 1
     try() {
       case $2 in *etcds:*) return ;; *jq*) command -v jq >>"$T/null" || return ;; esac

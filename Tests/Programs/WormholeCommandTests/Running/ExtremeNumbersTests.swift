@@ -35,7 +35,7 @@ struct ExtremeNumbersTests {
     prints in wormhole presence enter p -- echo in; check wormhole presence list
     check wormhole defaults write k 3; prints 3 wormhole defaults read k
     check wormhole peer send x 6 --from y --receipt --expires 1h
-    prints 6 wormhole peer receive x --count 1 --timeout 20; check wormhole peer outstanding y
+    prints 6 wormhole peer receive x --count 1 --timeout 20; check wormhole peer transfers y
     check wormhole lock f -- true; check wormhole lock f -- true {}; check wormhole lock d -- true {}
     check wormhole watch f --timeout 0.1; check wormhole monitor --timeout 0.1
 

@@ -52,7 +52,7 @@ struct PeerFileCommandTests {
     let outcome = try Session().shell(
       """
       mkdir in; echo hello >a; echo next >b
-      status() { wormhole peer outstanding phone | sed 's/.*"status":"\\([a-z]*\\)".*/\\1/' | head -1; }
+      status() { wormhole peer transfers phone | sed 's/.*"status":"\\([a-z]*\\)".*/\\1/' | head -1; }
       (ulimit -n \(limit); exec timeout 60 wormhole peer transfer watch a --from phone >"$T/id"); sent=$?
       reported=$(status); wormhole peer transfer watch b --from phone >"$T/id"
       wormhole peer receive-files watch --into in --timeout 0.2 >"$T/lines" 2>&1
@@ -99,7 +99,7 @@ struct PeerFileCommandTests {
       wormhole peer transfer watch fifo; echo $?
       wormhole peer transfer watch missing; echo $?
       wormhole peer transfer "$(printf 'x%.0s' $(seq 300))" a; echo $?
-      wormhole peer outstanding wormhole
+      wormhole peer transfers wormhole
       """)
     #expect(outcome.output == "65\n74\n74\n65\n", "\(outcome)")
   }

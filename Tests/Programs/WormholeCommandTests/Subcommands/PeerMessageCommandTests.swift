@@ -23,9 +23,9 @@ struct PeerMessageCommandTests {
       mkfifo "$T/in"
       wormhole peer receive watch -- sh -c 'echo $$ >"$T/in"; exec sleep 60' 2>"$T/said" &
       read -r command <"$T/in"; kill -9 $! $command; wait $!
-      wormhole peer outstanding phone | grep -o '"message":1.*'
+      wormhole peer transfers phone | grep -o '"message":1.*'
       wormhole peer receive watch --count 3 -- sh -c 'echo "$(cat) $WORMHOLE_REDELIVERY"'
-      wormhole peer outstanding phone | grep -c processed
+      wormhole peer transfers phone | grep -c processed
       """)
     #expect(
       outcome.output
@@ -95,7 +95,7 @@ struct PeerMessageCommandTests {
       wormhole peer receive watch --count 1 --envelope 2>/dev/null | grep -o '"redelivery":[a-z]*'
       : >"$T/out"; kill -CONT $first; wait $first; echo $?
       grep -c 'has replaced this one' "$T/said"
-      wormhole peer outstanding phone | grep -o '"status".*'
+      wormhole peer transfers phone | grep -o '"status".*'
       """)
     #expect(
       outcome.output == "\"redelivery\":true\n1\n1\n\"status\":\"processed\"}\n", "\(outcome)")
@@ -108,9 +108,9 @@ struct PeerMessageCommandTests {
       """
       echo 1 >a; wormhole peer send watch 1 --from phone --expires 2 >"$T/id"
       wormhole peer transfer watch a --from phone --expires 2 >"$T/id"
-      pause=0.1; until test "$(wormhole peer outstanding phone | grep -c expired)" = 2; do pause; done
-      wormhole peer outstanding phone --forget >"$T/lines"
-      wormhole peer outstanding phone | grep -c expired
+      pause=0.1; until test "$(wormhole peer transfers phone | grep -c expired)" = 2; do pause; done
+      wormhole peer transfers phone --forget ended >"$T/lines"
+      wormhole peer transfers phone | grep -c expired
       """)
     #expect(outcome.output == "2\n", "\(outcome)")
   }
@@ -134,9 +134,9 @@ struct PeerMessageCommandTests {
         read -r command <"$T/in"; rm "$T/in"; kill -9 $! $command; wait $!
       done
       wormhole peer receive watch --count 1 --retries 1 -- cat 2>"$T/said"
-      wormhole peer outstanding phone | grep -o '"message":1.*'
+      wormhole peer transfers phone | grep -o '"message":1.*'
       wormhole status --json | grep -o '"failed":\\[[^]]*' | grep -o '"reason":"[^"]*"'
-      wormhole peer retry "$(head -1 "$T/ids")" >"$T/new"
+      wormhole peer transfers --retry "$(head -1 "$T/ids")" >"$T/new"
       wormhole peer receive watch --count 1 --retries 1 -- sh -c 'echo "$(cat) $WORMHOLE_ATTEMPT"'
       wormhole status --json | grep -o '"failed":\\[[^]]*\\]'; wormhole doctor
       """)
@@ -169,7 +169,7 @@ struct PeerMessageCommandTests {
         case $id in *[!A-Za-z0-9%/._@+=,-]*) echo "odd: $id";; esac
         wormhole peer receive "$name" --count 1 2>/dev/null -- sh -c '
           test "$WORMHOLE_SENDER" = "$0" && test "$WORMHOLE_TRANSFER" = "$1" && cat' "$name" "$id"
-        wormhole peer outstanding "$name" | grep -c processed
+        wormhole peer transfers "$name" | grep -c processed
       done | sort | uniq -c | sed 's/^ *//'
       ls -A "$C"; ls -A "$C/.."
       long=$(printf 'x%.0s' $(seq 300))
@@ -198,7 +198,7 @@ struct PeerMessageCommandTests {
       """
       ulimit -v 1048576
       wormhole peer receive watch --count 2
-      wormhole peer outstanding phone | grep -o '"status":"[a-z]*"'
+      wormhole peer transfers phone | grep -o '"status":"[a-z]*"'
       """)
     let ends = ["processed", "failed", "processed"].map { "\"status\":\"\($0)\"\n" }
     #expect(outcome.output == "1\n3\n" + ends.joined(), "\(name): \(outcome)")

@@ -13,7 +13,7 @@ extension CommandDescription {
       """,
     subcommands: [
       .peerList, .peerServe, .peerRequest, .peerSend, .peerReceive, .peerContext, .peerTransfer,
-      .peerReceiveFiles, .peerOutstanding, .peerForget, .peerRetry, .peerRemove, .peerLaunch,
+      .peerReceiveFiles, .peerTransfers, .peerLaunch, .peerPairing,
     ])
 
   static let peerList = CommandDescription(
@@ -64,7 +64,7 @@ extension ArgumentDescription {
 
   static let receipt = flag(
     "receipt",
-    help: "Let 'peer outstanding' list its outcome: for a day if it was processed, else until it "
+    help: "Let 'peer transfers' list its outcome: for a day if it was processed, else until it "
       + "is forgotten.")
 
   static let wait = value(

@@ -12,7 +12,7 @@ extension CommandDescription {
     abstract: "Queue a file, which is delivered when the peer receives.",
     discussion: """
       The command returns when the content is in the container, and prints the transfer's id, for \
-      'peer remove'. A bar shows the progress where standard error is a terminal. An interruption \
+      'peer transfers --remove'. A bar shows the progress where standard error is a terminal. An interruption \
       before that cancels the transfer. Metadata is any JSON value, for the receiver.
       """,
     arguments: [
@@ -155,9 +155,9 @@ private func takeBack(
     throw CommandError(
       cannot: "transfer \(file)",
       because:
-        "\(error); and it may not be cancelled: \(second). '\(ProgramName.called) peer outstanding "
-        + "\(transfer.sender)' lists its status, and '\(ProgramName.called) peer remove \(transfer.id)' "
-        + "cancels it")
+        "\(error); and it may not be cancelled: \(second). '\(ProgramName.called) peer transfers "
+        + "\(transfer.sender)' lists its status, and "
+        + "'\(ProgramName.called) peer transfers --remove \(transfer.id)' cancels it")
   }
 }
 

@@ -7,8 +7,8 @@ extension CommandDescription {
     name: "send",
     abstract: "Queue a message, which is delivered when the peer receives.",
     discussion: """
-      The command returns when the message is stored, and prints its id, for 'peer remove'. The message \
-      is delivered until it is processed, in the order of sending. 'peer outstanding' lists it as long \
+      The command returns when the message is stored, and prints its id, for 'peer transfers'. The message \
+      is delivered until it is processed, in the order of sending. 'peer transfers' lists it as long \
       as it waits; with --receipt also its outcome.
       """,
     arguments: [.peer, .jsonValue("message")] + ArgumentDescription.valueSources + [
@@ -117,8 +117,8 @@ extension CommandDescription {
       With --retries such a failure does not end receiving: the message is delivered again after a pause \
       that doubles each time, up to an hour; other messages are delivered meanwhile. After the first \
       attempt and so many retries, including those of receivers that were killed, the message has \
-      failed: its sender learns that, and the message is kept. 'status' lists it, 'peer retry' sends it \
-      again, and 'peer forget' removes it. With --fail-status that is so after the first attempt that \
+      failed: its sender learns that, and the message is kept. 'status' lists it, 'peer transfers' sends it \
+      again, or removes it. With --fail-status that is so after the first attempt that \
       ends with this status.
 
       The command's environment has WORMHOLE_SENDER, WORMHOLE_TRANSFER (the message's id), \
@@ -182,5 +182,7 @@ extension PeerMessage: HandledDelivery {
     [CommandVariable.peer: receiver, CommandVariable.transfer: id]
   }
 
-  func retryCommand(receiver: String) -> String { "\(ProgramName.called) peer retry \(id)" }
+  func retryCommand(receiver: String) -> String {
+    "\(ProgramName.called) peer transfers --retry \(id)"
+  }
 }

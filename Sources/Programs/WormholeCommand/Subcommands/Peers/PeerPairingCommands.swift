@@ -2,7 +2,7 @@ import WormholePeers
 import WormholePropertyLists
 
 extension CommandDescription {
-  static let pairing = CommandDescription(
+  static let peerPairing = CommandDescription(
     name: "pairing",
     abstract: "Pair watches with a phone, as WCSession shows them.",
     discussion: """
