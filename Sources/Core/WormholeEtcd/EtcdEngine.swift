@@ -79,8 +79,8 @@ extension EtcdContainer: ContainerEngine {
     }
   }
 
-  package func bell(_ name: String) -> any BellStore {
-    EtcdBell(etcd: self, key: key(.notification, name))
+  package func posts(_ name: String) -> any PostStore {
+    EtcdPostKey(etcd: self, key: key(.notification, name))
   }
 
   package func queue(_ queue: Queue) -> any QueueStore { EtcdQueue(queue, in: self) }
@@ -98,7 +98,7 @@ extension EtcdContainer: CallingEngine {
 
 extension EtcdContainer {
   /// Returns the requests of a caller's first look.
-  func looks(_ first: FirstLook) -> [EtcdTransaction] {
+  func looks(_ first: Prefetch) -> [EtcdTransaction] {
     switch first {
     case .value(let name):
       return [EtcdTransaction(if: [], then: [.read(.key(key(.value, name)))])]
@@ -108,7 +108,7 @@ extension EtcdContainer {
       guard let sender else {
         return [EtcdQueue.firstUse(.prefix(queue)), EtcdQueueView.look(at: queue)]
       }
-      return [EtcdOutlet.look(of: sender.component, queue)]
+      return [EtcdBatchWriter.look(of: sender.component, queue)]
     }
   }
 }

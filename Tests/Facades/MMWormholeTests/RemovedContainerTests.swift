@@ -35,7 +35,7 @@ struct RemovedContainerTests {
     wormhole.passMessageObject(nil, identifier: "b")
     try eventually("nil is received") { cleared.all == ["nil"] }
     let signals = Heard<Int>()
-    let listening = try Bell(root: container.root, name: "wormhole/b").listen { signals.add(1) }
+    let listening = try PostFile(root: container.root, name: "wormhole/b").listen { signals.add(1) }
     try remove()
     try eventually("looks fail") { signals.all.count > 5 }
     DispatchQueue.main.sync {}

@@ -19,7 +19,7 @@ package struct ContainerPart: Sendable {
     /// The property list that the name's lease protects.
     case content
     /// The file whose name changes with a post.
-    case bell
+    case post
     /// A process that is present, or on its way.
     case registration
     /// The process that was present last.
@@ -47,7 +47,7 @@ package struct ContainerPart: Sendable {
     /// Whether a monitor reports the part.
     package var isMonitored: Bool {
       switch self {
-      case .content, .bell, .registration, .waiting, .taken, .message: true
+      case .content, .post, .registration, .waiting, .taken, .message: true
       default: false
       }
     }

@@ -52,11 +52,11 @@ package final class ContainerRoot: Sendable {
   /// The values that this process published a moment ago.
   package let followUps = FollowUps()
   /// The notifications that this process posted last.
-  let lastBells = NameMemories { LastBell() }
+  let lastPosts = NameMemories { LastPost() }
   /// The leases that this process released a moment ago.
   let warmLeases = WarmLeases()
   /// Whether a copier wants changes to wait now and then.
-  let picture = PictureSign()
+  let picture = CopyPauseFile()
 
   /// - Parameters:
   ///   - access: nil for the access that the directory's mode shows.

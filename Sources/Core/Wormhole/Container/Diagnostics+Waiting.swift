@@ -57,7 +57,7 @@ package struct WaitMeter {
       switch result {
       case .wait: began = began ?? .now
       case .done: note(what, path(), container(), "done")
-      case .spin, .turn: break
+      case .spin, .handOver: break
       }
       return result
     } catch {

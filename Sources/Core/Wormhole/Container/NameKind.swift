@@ -25,7 +25,7 @@ package struct NameKind: Hashable, Sendable {
 
   /// The directory of the package's own names.
   package static let own = "own"
-  /// The other entries of that directory: see WatchConnectivity, `Transaction` and `PictureSign`.
+  /// The other entries of that directory: see WatchConnectivity, `Transaction` and `CopyPauseFile`.
   package static let otherOwn = ["watches", "inbox", "transactions", "picture"]
 
   package init(_ primitive: Primitive, isOwn: Bool = false) {

@@ -10,7 +10,7 @@ package struct CallLimit: Sendable {
 
   private let end: ContinuousClock.Instant?
   /// The first look of the caller, which an engine may make while it opens the container.
-  package var first: FirstLook?
+  package var first: Prefetch?
 
   /// - Parameter end: The caller's deadline; nil for a caller without one.
   package init(_ end: ContinuousClock.Instant? = nil) { self.end = end }
@@ -33,7 +33,7 @@ package struct CallLimit: Sendable {
 }
 
 /// The name that a caller looks at first.
-package enum FirstLook: Sendable {
+package enum Prefetch: Sendable {
   case value(String)
   /// To append to a log.
   case log(String)

@@ -30,7 +30,7 @@ package protocol ContainerEngine: Sendable {
     -> any PresenceStore
   /// Calls a closure whenever the package may have a new name of a presence.
   func watchOwnPresenceNames(_ signal: @escaping @Sendable () -> Void) throws -> any Cancelling
-  func bell(_ name: String) -> any BellStore
+  func posts(_ name: String) -> any PostStore
   func queue(_ queue: Queue) -> any QueueStore
   func attachments(of queue: Queue) -> any AttachmentStore
   func log(_ name: String, in container: SharedContainer) -> any LogStore

@@ -7,7 +7,7 @@ package struct ContainerParts: Sendable {
   private var tables: [NameKind.Primitive: [ContainerPart]]
 
   package static let standard = Self(tables: [
-    .value: ValueFile.parts, .notification: Bell.parts, .presence: PresenceDirectory.parts,
+    .value: ValueFile.parts, .notification: PostFile.parts, .presence: PresenceDirectory.parts,
     .consumer: PresenceDirectory.parts, .queue: QueueDirectory.parts, .log: LogDirectory.parts,
   ])
 

@@ -35,7 +35,7 @@ package struct DirectoryEngine: ContainerEngine {
     try PresenceDirectory.watchNames(of: .ownPresence, in: root, signal)
   }
 
-  package func bell(_ name: String) -> any BellStore { Bell(root: root, name: name) }
+  package func posts(_ name: String) -> any PostStore { PostFile(root: root, name: name) }
 
   package func queue(_ queue: Queue) -> any QueueStore { DirectoryQueue(queue: queue) }
 

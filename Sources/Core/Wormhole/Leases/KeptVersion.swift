@@ -57,7 +57,7 @@ package enum KeptVersion {
 }
 
 /// The extent to which a publication waits for the disk.
-package enum Diligence {
+package enum SyncLevel {
   /// Waits until it would survive a loss of power.
   case durable
   /// Waits until the content is written, so that after a loss of power the value is old or new.

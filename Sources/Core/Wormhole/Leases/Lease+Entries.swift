@@ -49,7 +49,7 @@ extension Lease {
   /// - Parameter hasNote: Whether there is a note about a takeover.
   /// - Returns: False if the lease was taken over, or is not empty.
   package func dismantle(hasNote: Bool) throws(Errno) -> Bool {
-    precondition(site.layout.isPassing, "the lease of a value stays")
+    precondition(site.layout.isTemporary, "the lease of a value stays")
     let directory = try site.directory()
     // If it is a successor's by now, and still empty, the successor finds that it was removed.
     guard try removeIfEmpty(site.layout.held, at: directory) else { return false }

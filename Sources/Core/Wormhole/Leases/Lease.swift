@@ -31,7 +31,7 @@ package final class Lease: Sendable {
   /// Whether it was open before this lease.
   private let wasKept: Bool
   /// The lease that this one becomes again when it ends, if it stays open, and its surroundings then.
-  private let next = Mutex<(lease: WarmLease, surroundings: [FileName])?>(nil)
+  private let next = Mutex<(lease: KeptLease, surroundings: [FileName])?>(nil)
   /// When the kept version was published, as far as that is known: only a holder changes it.
   let keptVersion: Mutex<Stamp?>
 
@@ -51,7 +51,7 @@ package final class Lease: Sendable {
       stagingPlace = (try site.directory(), site.layout.held + "/" + declaration.name)
     }
     self.stagingPlace = stagingPlace
-    guard !site.layout.isPassing else {
+    guard !site.layout.isTemporary else {
       self.surroundings = surroundings
       staged = Mutex(nil)
       refusal = nil
@@ -85,7 +85,7 @@ package final class Lease: Sendable {
   ///
   /// - Parameter surroundings: The entries of a transient site at that moment. All are this process's,
   ///   because the entries of others may change without the lease.
-  package func stayWarm(as lease: WarmLease, among surroundings: [FileName] = []) {
+  package func keepOpen(as lease: KeptLease, among surroundings: [FileName] = []) {
     next.withLock { $0 = (lease, surroundings) }
   }
 
@@ -98,7 +98,7 @@ package final class Lease: Sendable {
     guard isWarm != true else { return }
     // A child that was forked meanwhile would keep the lock. It fails only for a file that is not open.
     if wasKept { try? held.descriptor.unlock() }
-    site.letGo()
+    site.releaseLock()
   }
 
   private func undeclare() {
@@ -120,7 +120,7 @@ package final class Lease: Sendable {
   ///   - content: The whole content.
   ///   - name: The file in the site's directory.
   ///   - exists: A hint: such a file probably exists. A wrong hint costs one rename.
-  ///   - diligence: The extent to which the publication waits for the disk.
+  ///   - syncLevel: The extent to which the publication waits for the disk.
   ///   - willPublish: Receives the version just before it becomes visible.
   /// - Throws: `leaseLost`; then nothing has changed. After an error of the last fsync the new
   ///   content is visible, and may be lost with the power.
@@ -128,18 +128,18 @@ package final class Lease: Sendable {
   ///   wait for the disk, a link and a rename more; with `.durable` one fsync or three instead
   ///   (`LeaseSite.commitsTogether`).
   package func publish(
-    _ content: PublishedContent, as name: String, exists: Bool, diligence: Diligence,
+    _ content: PublishedContent, as name: String, exists: Bool, syncLevel: SyncLevel,
     willPublish: (Stamp) -> Void = { _ in }
   ) throws {
     var isHasty = false
     var becomesKept = false
-    if case .relaxed(let isFollowedUp) = diligence {
+    if case .relaxed(let isFollowedUp) = syncLevel {
       isHasty = try isFollowedUp && exists && hasFreshKeptVersion()
       becomesKept = !isHasty
     }
-    willPublish(try stage(content, isHasty ? nil : diligence))
+    willPublish(try stage(content, isHasty ? nil : syncLevel))
     let kept = becomesKept ? try nameTwice(stagingPlace.name) : nil
-    if case .durable = diligence { try dropKept(of: name) }
+    if case .durable = syncLevel { try dropKept(of: name) }
     try moveOut(stagingPlace.name, to: name, exists ? .exchange : .keep) { () throws(Errno) in
       // Without an old file there would be nothing to fall back on.
       guard isHasty else { return }
@@ -149,18 +149,18 @@ package final class Lease: Sendable {
     isDeclared.store(false, ordering: .relaxed)
     if becomesKept { keptVersion.withLock { $0 = nil } }
     if let kept { keep(kept) }
-    if case .durable = diligence { try synchronizeDirectories() }
+    if case .durable = syncLevel { try synchronizeDirectories() }
   }
 
   // Closes the file before it is moved out. A later close would be a second event, and a second
   // look at the same content, for every observer.
   private func stage(
-    _ content: PublishedContent, _ diligence: Diligence?
+    _ content: PublishedContent, _ syncLevel: SyncLevel?
   ) throws(Errno) -> Stamp {
     let file = try takeStaged()
     try site.home.access.write(content, to: file)
     let stamp = try site.home.stamp(file)
-    switch diligence {
+    switch syncLevel {
     case .durable: try site.synchronizeContent(file)
     case .written, .relaxed: try file.writeBack()
     case nil: break
@@ -228,7 +228,7 @@ package final class Lease: Sendable {
   /// Returns a name in the lease for another entry of this holder; each of them declares it.
   package func nextEntry() -> String {
     let number = others.wrappingAdd(1, ordering: .relaxed).oldValue
-    return site.layout.isPassing && number == 0
+    return site.layout.isTemporary && number == 0
       ? stagingPlace.name : stagingPlace.name + String(number)
   }
 

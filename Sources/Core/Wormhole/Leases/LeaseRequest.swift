@@ -35,24 +35,24 @@ package final class LeaseRequest: Waiting {
   private var tries = 0
   private var triesBeforeSleep = LeaseRequest.shortTries
   private var observed = Observed()
-  private let turns: Turns?
-  private var turn: Turns.Look?
+  private let turns: LeaseHandOver?
+  private var turn: LeaseHandOver.Look?
   private var meter = WaitMeter()
 
-  /// - Parameter warmLease: The lease, if it is handed over.
+  /// - Parameter keptLease: The lease, if it is handed over.
   package init(
     site: LeaseSite, term: Duration, deadline: ContinuousClock.Instant,
-    keeping warmLease: WarmLease? = nil
+    keeping keptLease: KeptLease? = nil
   ) {
     self.site = site
-    turns = warmLease?.turns
+    turns = keptLease?.turns
     self.term = term
     self.deadline = deadline
   }
 
   deinit {
     // It did not become a lease: after a failed step it may be locked.
-    if held != nil { site.letGo() }
+    if held != nil { site.releaseLock() }
   }
 
   /// Tries to get the lease now.
@@ -117,7 +117,7 @@ package final class LeaseRequest: Waiting {
   private func forget() throws(Errno) {
     // While the old lease still leads to it.
     _ = try site.directory()
-    site.letGo()
+    site.releaseLock()
     turns?.close()
     held = nil
     watch = nil
@@ -182,13 +182,13 @@ package final class LeaseRequest: Waiting {
         !$0.name.hasPrefix(LeaseSite.cleanMark)
       }
     }
-    let isPassing = site.layout.isPassing
-    if isPassing { try site.removeLeftovers(leftovers, in: held) }
+    let isTemporary = site.layout.isTemporary
+    if isTemporary { try site.removeLeftovers(leftovers, in: held) }
     if LeaseFault.actingBeforeRemoval.isActive {
-      return ([], isPassing ? nil : Remains(entries: leftovers, isClean: true))
+      return ([], isTemporary ? nil : Remains(entries: leftovers, isClean: true))
     }
     let surroundings = isClean ? [] : try site.clearRemains()
-    let isHealthy = isPassing || isClean && leftovers.isEmpty
+    let isHealthy = isTemporary || isClean && leftovers.isEmpty
     return (surroundings, isHealthy ? nil : Remains(entries: leftovers, isClean: isClean))
   }
 

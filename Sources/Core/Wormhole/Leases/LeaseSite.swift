@@ -84,7 +84,7 @@ package final class LeaseSite: Sendable {
   }
 
   /// Forgets the open lease of the site.
-  func letGo() { opened.withLock { $0.held = nil } }
+  func releaseLock() { opened.withLock { $0.held = nil } }
 
   /// Opens `lease/held`, and creates it if it is missing.
   func openHeld() throws(Errno) -> HeldDirectory {
@@ -113,7 +113,7 @@ package final class LeaseSite: Sendable {
   }
 
   private func makeLeaseDirectory() throws(Errno) {
-    guard !layout.isPassing else { throw .staleHandle }
+    guard !layout.isTemporary else { throw .staleHandle }
     do throws(Errno) {
       try home.makeDirectoryIfMissing(Self.lease, at: try directory(), staging: nil)
     } catch {
@@ -250,25 +250,25 @@ package enum LeaseLayout: Sendable {
   /// Tests/Models/lease.pml, PASSING).
   case passing
 
-  var isPassing: Bool { self == .passing }
+  var isTemporary: Bool { self == .passing }
 
   /// The directory of the lease, seen from the site.
-  package var lease: String { isPassing ? "." : LeaseSite.lease }
+  package var lease: String { isTemporary ? "." : LeaseSite.lease }
 
   /// The same, as a prefix of a name.
-  var prefix: String { isPassing ? "" : "lease/" }
+  var prefix: String { isTemporary ? "" : "lease/" }
 
   /// The site, seen from `held`: ".." is the kernel's own record of the parent, so no link can lead
   /// elsewhere.
-  package var fromHeld: String { isPassing ? "../" : "../../" }
+  package var fromHeld: String { isTemporary ? "../" : "../../" }
 
   /// An entry of the site, seen from `held`.
   package func fromHeld(_ name: String) -> String {
     // Joining two names takes more instructions than the call that gets them.
-    !isPassing && name == LeaseSite.value ? "../../value.plist" : fromHeld + name
+    !isTemporary && name == LeaseSite.value ? "../../value.plist" : fromHeld + name
   }
 
-  package var held: String { isPassing ? "held" : LeaseSite.held }
+  package var held: String { isTemporary ? "held" : LeaseSite.held }
 
-  var taken: String { isPassing ? LeaseSite.note : LeaseSite.taken }
+  var taken: String { isTemporary ? LeaseSite.note : LeaseSite.taken }
 }

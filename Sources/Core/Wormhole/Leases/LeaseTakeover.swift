@@ -6,7 +6,7 @@ extension LeaseSite {
   /// Moves this generation of the lease aside and removes it. After that its late holder can no
   /// longer publish: a removed directory accepts no entry and yields none.
   ///
-  /// Taking over a lease that is not overdue is safe, too (its holder tries again), so the look and
+  /// TakeResult over a lease that is not overdue is safe, too (its holder tries again), so the look and
   /// the rename need not be one step.
   func takeOver(_ held: HeldDirectory, from victim: LeaseDeclaration?) throws(Errno) {
     guard try names(held) else { return }
@@ -93,7 +93,7 @@ extension LeaseSite {
       case .noSuchFile: return
       case .isDirectory:
         // At once: its process may have it locked, and be stopped, and would keep it.
-        if layout.isPassing, entry.name.text == Self.spare,
+        if layout.isTemporary, entry.name.text == Self.spare,
           try removeIfEmpty(Self.spare, at: directory)
         {
           return
@@ -107,7 +107,7 @@ extension LeaseSite {
 
   /// Removes the leftovers of dead predecessors in the lease; only for its holder.
   func removeLeftovers(_ names: [FileDescriptor.Entry], in held: HeldDirectory) throws(Errno) {
-    if layout.isPassing, !names.isEmpty { try held.touch() }
+    if layout.isTemporary, !names.isEmpty { try held.touch() }
     for entry in names { try remove(entry, at: held.descriptor.rawValue) }
   }
 

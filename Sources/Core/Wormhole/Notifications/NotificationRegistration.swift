@@ -11,8 +11,8 @@ public import WormholeSystem
 /// ```
 public final class NotificationRegistration: Sendable, Cancelling {
   private struct Condition {
-    /// The sound at the last check or call; nil before the first check.
-    var checked: BellSound?
+    /// The mark at the last check or call; nil before the first check.
+    var checked: PostMark?
     var suspensions = 0
     /// Whether it was resumed since the last look: the posts until then are one call.
     var isResumed = false
@@ -21,8 +21,8 @@ public final class NotificationRegistration: Sendable, Cancelling {
   }
 
   private struct Listening {
-    let watch: any BellWatching
-    let delivery: ChangeDelivery<BellSound>
+    let watch: any PostWatching
+    let delivery: ChangeDelivery<PostMark>
   }
 
   /// The largest nesting depth of suspensions; further ones do not count (notify_suspend(3)).
@@ -30,13 +30,13 @@ public final class NotificationRegistration: Sendable, Cancelling {
 
   /// The notification.
   public let notification: DarwinNotification
-  private let bell: any BellStore
+  private let posts: any PostStore
   private let condition = Mutex(Condition())
   private let retry = Retry()
 
-  init(_ notification: DarwinNotification, bell: any BellStore) {
+  init(_ notification: DarwinNotification, posts: any PostStore) {
     self.notification = notification
-    self.bell = bell
+    self.posts = posts
   }
 
   deinit { cancel() }
@@ -46,7 +46,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
     _ handler: @escaping @Sendable (NotificationRegistration) -> Void
   ) throws {
     // A post that is held back stays undelivered, so the look after the last resume finds it, once.
-    let delivery = ChangeDelivery<BellSound>(initial: BellSound(), on: queue) { [weak self] last in
+    let delivery = ChangeDelivery<PostMark>(initial: PostMark(), on: queue) { [weak self] last in
       let call: @Sendable () -> Void = { [weak self] in
         guard let self else { return }
         if self.mayCall { return handler(self) }
@@ -54,29 +54,29 @@ public final class NotificationRegistration: Sendable, Cancelling {
         self.condition.withLock(\.listening)?.delivery.redeliver(from: last)
       }
       do {
-        guard let self, self.mayCall, let sound = try self.heardSound() else { return (last, nil) }
-        return (sound, sound.hasRung(since: last) ? call : nil)
+        guard let self, self.mayCall, let mark = try self.lastPost() else { return (last, nil) }
+        return (mark, mark.hasPost(since: last) ? call : nil)
       } catch {
-        // A failed look shows no post. The sound that a later look finds is compared with the same one.
+        // A failed look shows no post. The mark that a later look finds is compared with the same one.
         self?.lookAgain(after: error)
         return (last, nil)
       }
     }
-    let watch = try reporting("listen", path: bell.path) {
+    let watch = try reporting("listen", path: posts.path) {
       try ThreadShortage.ruleOut()
-      return try bell.listen { delivery.signal() }
+      return try posts.listen { delivery.signal() }
     }
     condition.withLock { $0.listening = Listening(watch: watch, delivery: delivery) }
-    let known = try reporting("listen", path: bell.path) { try watch.sound(ofNow: false) }
-    delivery.open(known: startsWithPast ? BellSound() : known, signalled: startsWithPast)
+    let known = try reporting("listen", path: posts.path) { try watch.mark(ofNow: false) }
+    delivery.open(known: startsWithPast ? PostMark() : known, signalled: startsWithPast)
   }
 
   /// Nil after its end.
-  private func heardSound() throws -> BellSound? {
+  private func lastPost() throws -> PostMark? {
     let (watch, isResumed) = condition.withLock {
       ($0.listening?.watch, exchange(&$0.isResumed, with: false))
     }
-    return try watch?.sound(ofNow: isResumed)
+    return try watch?.mark(ofNow: isResumed)
   }
 
   private func lookAgain(after error: any Error) {
@@ -96,10 +96,10 @@ public final class NotificationRegistration: Sendable, Cancelling {
   /// - Throws: `AppGroupError.Code.invalidToken` after `cancel()`, or an error of the file system.
   public func check() throws -> Bool {
     try valid()
-    let path = bell.path
-    let sound = try reporting("check the notification", path: path) { try bell.sound() }
+    let path = posts.path
+    let mark = try reporting("check the notification", path: path) { try posts.mark() }
     return condition.withLock { condition in
-      exchange(&condition.checked, with: sound).map(sound.hasRung) ?? true
+      exchange(&condition.checked, with: mark).map(mark.hasPost) ?? true
     }
   }
 
@@ -117,7 +117,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
   /// - Throws: `AppGroupError.invalidToken` after `cancel()`.
   public func resume() throws {
     try valid()
-    let delivery = condition.withLock { condition -> ChangeDelivery<BellSound>? in
+    let delivery = condition.withLock { condition -> ChangeDelivery<PostMark>? in
       guard condition.suspensions > 0 else { return nil }
       condition.suspensions -= 1
       condition.isResumed = condition.suspensions == 0
@@ -165,7 +165,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
     guard isValid else {
       throw AppGroupError(
         .invalidToken, "use the registration for \"\(notification.name)\"",
-        path: bell.path, reason: "it was cancelled", remedy: "register again")
+        path: posts.path, reason: "it was cancelled", remedy: "register again")
     }
   }
 }

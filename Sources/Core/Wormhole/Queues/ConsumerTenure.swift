@@ -22,7 +22,7 @@ package struct ConsumerTerms: Sendable {
 
 /// The time of a consumer from joining to its end, or to its loss. Thread-safe.
 final class ConsumerTenure: Sendable {
-  let place: any ConsumerPlace
+  let place: any ConsumerMembership
   private let deliveries: DeliveryTerms
   private let registration: PresenceRegistration?
   /// Taken only by one caller of `next` at a time, for as long as its look lasts.

@@ -170,7 +170,7 @@ extension QueueEntry {
     try? unmark()
   }
 
-  private func marking<Result>(_ body: (any TakenStore) throws -> Result) throws -> Result {
+  private func marking<Result>(_ body: (any TakenBatchStorage) throws -> Result) throws -> Result {
     try batch.queue.attempt("note the progress of an entry of") {
       try batch.noticingLoss { try body(batch.store) }
     }
@@ -184,7 +184,7 @@ package final class TakenBatch: Sendable {
   package let entries: [Batch.Entry]
   /// The consumer's directory in `taken/`, which has the files that accompany its entries.
   package let consumer: String
-  package let store: any TakenStore
+  package let store: any TakenBatchStorage
   private let terms: DeliveryTerms
   private let state: Mutex<State>
 
@@ -223,7 +223,7 @@ package final class TakenBatch: Sendable {
 
   package init(
     _ name: EntryFile, _ batch: Batch, settled: Set<Int>, log: DeliveryLog,
-    by consumer: String, in store: any TakenStore, terms: DeliveryTerms
+    by consumer: String, in store: any TakenBatchStorage, terms: DeliveryTerms
   ) {
     self.name = name
     self.consumer = consumer

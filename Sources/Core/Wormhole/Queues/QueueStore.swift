@@ -12,7 +12,7 @@ package protocol QueueStore: Sendable {
 
   // MARK: Senders
 
-  func outlet(for sender: String, _ limits: Queue.Limits) -> any QueueOutlet
+  func outlet(for sender: String, _ limits: Queue.Limits) -> any BatchWriter
 
   /// Withdraws waiting entries with a key that are older than an entry that is stored by now.
   func supersede(_ key: String, before id: QueueEntryID)
@@ -78,18 +78,18 @@ extension Queue {
 /// The source of one consumer's batches. Used by one thread at a time.
 package protocol ConsumerSource: Sendable {
   /// The part that does not need that thread.
-  var place: any ConsumerPlace { get }
+  var place: any ConsumerMembership { get }
   /// When an entry may become ready without an event; nil if never.
   var due: ContinuousClock.Instant? { get }
 
   /// Takes the next batch, first abandoned ones, then waiting ones.
   ///
   /// - Throws: `leaseLost`, or `.noSuchFile`, if this consumer was replaced.
-  mutating func take(until deadline: ContinuousClock.Instant?) throws -> Taking
+  mutating func take(until deadline: ContinuousClock.Instant?) throws -> TakeResult
 }
 
 /// The outcome of a step of a consumer.
-package enum Taking {
+package enum TakeResult {
   case batch(TakenBatch)
   /// There was nothing to deliver: look again.
   case again
@@ -97,7 +97,7 @@ package enum Taking {
 }
 
 /// A consumer's place in its queue. Thread-safe.
-package protocol ConsumerPlace: Sendable {
+package protocol ConsumerMembership: Sendable {
   /// Returns whether no entry waits, and every taken entry is acknowledged.
   ///
   /// - Parameter countsTaken: Whether the taken ones count.
@@ -124,7 +124,7 @@ package protocol ConsumerPlace: Sendable {
 
 /// A batch that a consumer has taken: the steps with its entries, each of which fails with
 /// `leaseLost`, or `.noSuchFile`, once the consumer was replaced.
-package protocol TakenStore: Sendable {
+package protocol TakenBatchStorage: Sendable {
   /// Verifies before each delivery that the batch is still ours. Free on a directory.
   func confirm(until deadline: ContinuousClock.Instant?) throws
 

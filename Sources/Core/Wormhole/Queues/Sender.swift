@@ -23,7 +23,7 @@ extension Queue {
 
     /// The encoded name.
     let component: String
-    private let outlet: any QueueOutlet
+    private let outlet: any BatchWriter
     private let gathering = Mutex(Gathering())
     /// When expired records are next removed.
     private let expiry = Mutex(ContinuousClock.now)
@@ -88,7 +88,7 @@ extension Queue {
       let entry = Batch.Entry(
         payload: payload, expiry: expiry.map { Expiry(after: $0) }, key: key,
         keepsReceipt: keepsReceipt, receiptTerm: receiptTerm)
-      let place = Submission.Place(delay)
+      let place = Submission.Schedule(delay)
       // It need not gather if no thread is writing.
       let mayWriteNow = gathering.withLock { !exchange(&$0.isWriting, with: true) }
       let id =
@@ -101,14 +101,16 @@ extension Queue {
 
     /// Stores an entry while no other is being written; another thread writes what gathers meanwhile.
     private func writeNow(
-      _ entry: Batch.Entry, _ durability: Durability, _ place: Submission.Place, _ role: RoleProof?
+      _ entry: Batch.Entry, _ durability: Durability, _ place: Submission.Schedule,
+      _ role: RoleProof?
     ) throws -> QueueEntryID {
       defer { write(until: { true }) }
       return try store(entry, durability, place, role)
     }
 
     private func writeWithOthers(
-      _ entry: Batch.Entry, _ durability: Durability, _ place: Submission.Place, _ role: RoleProof?
+      _ entry: Batch.Entry, _ durability: Durability, _ place: Submission.Schedule,
+      _ role: RoleProof?
     ) throws -> QueueEntryID {
       let outcome = Awaited<Result<QueueEntryID, any Error>>()
       let submission = Submission(
@@ -240,7 +242,8 @@ extension Queue {
 
     /// Stores an entry alone.
     private func store(
-      _ entry: Batch.Entry, _ durability: Durability, _ place: Submission.Place, _ role: RoleProof?
+      _ entry: Batch.Entry, _ durability: Durability, _ place: Submission.Schedule,
+      _ role: RoleProof?
     ) throws -> QueueEntryID {
       do {
         let bytes = try Batch([entry]).bytes()
@@ -263,7 +266,7 @@ extension Queue {
     }
 
     private func store(
-      _ bytes: [UInt8], _ entries: [Batch.Entry], _ place: Submission.Place, isDurable: Bool,
+      _ bytes: [UInt8], _ entries: [Batch.Entry], _ place: Submission.Schedule, isDurable: Bool,
       _ role: RoleProof?
     ) throws -> EntryFile {
       let name = try queue.attempt("send to") {
@@ -301,12 +304,12 @@ package struct Submission: Sendable {
   /// The bytes that it adds to its file.
   let footprint: PropertyListFootprint
   let durability: Durability
-  let place: Place
+  let place: Schedule
   /// The role under which it is stored; nil for any process at any time.
   let role: RoleProof?
   let settle: @Sendable (Result<QueueEntryID, any Error>) -> Void
 
-  package struct Place: Hashable {
+  package struct Schedule: Hashable {
     /// Nanoseconds; nil for none.
     package let delay: UInt64?
 
@@ -320,7 +323,7 @@ package struct Submission: Sendable {
   }
 
   init(
-    _ entry: Batch.Entry, durability: Durability, place: Place = .init(),
+    _ entry: Batch.Entry, durability: Durability, place: Schedule = .init(),
     under role: RoleProof? = nil,
     _ settle: @escaping @Sendable (Result<QueueEntryID, any Error>) -> Void
   ) {
@@ -335,7 +338,7 @@ package struct Submission: Sendable {
 
 /// The writer of a sender's batches, called by one thread at a time: it checks the limits, stamps, and
 /// stores.
-package protocol QueueOutlet: Sendable {
+package protocol BatchWriter: Sendable {
   /// The limit on waiting entries.
   var admission: Admission { get }
 
@@ -349,7 +352,7 @@ package protocol QueueOutlet: Sendable {
   ///
   /// - Parameter role: The role that is required for storing it.
   func store(
-    _ bytes: [UInt8], _ entries: [Batch.Entry], position: Submission.Place, isDurable: Bool,
+    _ bytes: [UInt8], _ entries: [Batch.Entry], position: Submission.Schedule, isDurable: Bool,
     under role: RoleProof?
   ) throws -> EntryFile
 
@@ -357,6 +360,6 @@ package protocol QueueOutlet: Sendable {
   func expire() throws
 }
 
-extension QueueOutlet {
+extension BatchWriter {
   func parts(of submissions: [Submission]) -> [[Submission]] { [submissions] }
 }

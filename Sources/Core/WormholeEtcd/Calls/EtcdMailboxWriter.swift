@@ -64,7 +64,7 @@ final class EtcdMailboxWriter: MailboxWriter {
 
   func post(
     _ bytes: [UInt8], until deadline: ContinuousClock.Instant?
-  ) throws -> MailboxOutlet.Outcome {
+  ) throws -> MailboxSender.Outcome {
     let etcd = etcd.call(within: deadline)
     guard try admits(bytes.count, on: etcd) else { return .full }
     try EtcdContainer.requireSize(

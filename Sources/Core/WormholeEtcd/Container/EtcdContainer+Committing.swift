@@ -95,12 +95,12 @@ extension EtcdContainer {
   func commit(
     _ transaction: EtcdTransaction
   ) throws(EtcdError) -> EtcdTransaction.Outcome {
-    if let ahead = takeAhead(transaction) { return ahead }
+    if let ahead = prefetched(transaction) { return ahead }
     return try client.commit(transaction, until: soon)
   }
 
   /// Takes the outcome of a read at the opening; nil if there was none.
-  func takeAhead(_ transaction: EtcdTransaction) -> EtcdTransaction.Outcome? {
+  func prefetched(_ transaction: EtcdTransaction) -> EtcdTransaction.Outcome? {
     shared.ahead.withLock { $0.isEmpty ? nil : $0.removeValue(forKey: transaction) }
   }
 

@@ -218,7 +218,7 @@ extension EtcdContainer {
 // The first look of a caller.
 extension EtcdContainer {
   /// Returns a key, and keeps the first look, which was read with it.
-  private func item(_ key: [UInt8], with first: FirstLook) throws(EtcdError) -> KeyValue? {
+  private func item(_ key: [UInt8], with first: Prefetch) throws(EtcdError) -> KeyValue? {
     let looks = looks(first)
     var outcome = try commit(
       EtcdTransaction(if: [], then: [.read(.key(key))] + looks.flatMap(\.operations)))

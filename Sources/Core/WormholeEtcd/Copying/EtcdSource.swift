@@ -50,7 +50,7 @@ struct EtcdSource: CopySource {
   private func isLasting(_ key: CopiedKey, _ item: KeyValue) -> Bool {
     switch key.letter {
     case .value, .state: item.value.count > CopiedKey.stampBytes
-    case .bell: true
+    case .post: true
     case .log: !key.part.isEmpty || item.value.count > CopiedKey.stampBytes
     case .presence, .consumer: key.part == "last"
     case .queue: !key.part.hasPrefix(QueueKeyPart.consumers.text())

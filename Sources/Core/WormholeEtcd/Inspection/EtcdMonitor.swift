@@ -107,7 +107,7 @@ struct EtcdKeys {
       // An empty value was removed before: see `EtcdValue`.
       let content = item.value.dropFirst(CopiedKey.stampBytes)
       report(isPut && !content.isEmpty ? .changed : .removed, .init(publisherOf: content))
-    case .bell: if isPut { report(.posted, nil) }
+    case .post: if isPut { report(.posted, nil) }
     case .log: if isPut, part == "m" { report(.appended, .init(publisherOf: item.value)) }
     case .queue:
       // A claim is changed with each delivery.

@@ -136,6 +136,6 @@ struct EtcdPresence: PresenceStore {
     _ record: PresenceRecord, _ overtaking: Presence.Overtaking,
     until deadline: ContinuousClock.Instant, isGone: (() throws -> Bool)?
   ) -> any Waiting<any PresenceHold> {
-    EtcdEntry(self, record, overtaking: overtaking, until: deadline)
+    EtcdRoleAcquisition(self, record, overtaking: overtaking, until: deadline)
   }
 }

@@ -8,7 +8,7 @@ import WormholeSystem
 /// Each is taken by a transaction, which counts as its first delivery; see `EtcdQueue`. The first one
 /// may come with the consumer's key.
 struct EtcdConsumer: ConsumerSource {
-  private let own: EtcdConsumerPlace
+  private let own: EtcdConsumerMembership
   private let terms: DeliveryTerms
   private var waiting: WaitingEntries
   /// The batches that this consumer has taken, as long as its view shows them.
@@ -16,17 +16,17 @@ struct EtcdConsumer: ConsumerSource {
 
   private var store: EtcdQueue { own.store }
 
-  init(_ place: EtcdConsumerPlace, _ terms: DeliveryTerms) {
+  init(_ place: EtcdConsumerMembership, _ terms: DeliveryTerms) {
     own = place
     self.terms = terms
     waiting = WaitingEntries(clock: terms.queue.clock, place.view.arrivals)
   }
 
-  var place: any ConsumerPlace { own }
+  var place: any ConsumerMembership { own }
 
   var due: ContinuousClock.Instant? { waiting.due }
 
-  mutating func take(until deadline: ContinuousClock.Instant?) throws -> Taking {
+  mutating func take(until deadline: ContinuousClock.Instant?) throws -> TakeResult {
     // One for all: if etcd is slow, each request would have its own second after the deadline.
     let call = store.call(within: deadline)
     try own.confirm(call)
@@ -38,7 +38,7 @@ struct EtcdConsumer: ConsumerSource {
   }
 
   /// - Returns: nil if the view shows no batch that may be taken.
-  private mutating func takeSeen(_ store: EtcdQueue) throws -> Taking? {
+  private mutating func takeSeen(_ store: EtcdQueue) throws -> TakeResult? {
     let view = own.view
     let left = view.left(besides: taken)
     // It waited when its taking was prepared, and nothing preceded it.
@@ -59,13 +59,13 @@ struct EtcdConsumer: ConsumerSource {
       return nil
     }
     waiting.remove(name)
-    return try take(name, BatchClaim(consumer: own.id), over: nil, store)
+    return try take(name, BatchOwner(consumer: own.id), over: nil, store)
   }
 
   /// Lets it begin with the first waiting batch, if the opening of the container has looked at the
   /// queue, and nothing precedes that batch.
   func prepare() throws {
-    guard let ahead = store.container.takeAhead(EtcdQueueView.look(at: store.prefix)),
+    guard let ahead = store.container.prefetched(EtcdQueueView.look(at: store.prefix)),
       let look = own.view.look(in: ahead)
     else { return }
     // Its own view does not get the look: what that sees first counts as older than the consumer.
@@ -79,7 +79,7 @@ struct EtcdConsumer: ConsumerSource {
   }
 
   private func witness(
-    _ name: EntryFile, _ claim: BatchClaim, _ base: KeyValue?
+    _ name: EntryFile, _ claim: BatchOwner, _ base: KeyValue?
   ) throws -> EtcdContainer.Witness {
     .init(
       key: store.claimKey(name), base: base, seen: base?.modified ?? own.view.revision,
@@ -88,7 +88,7 @@ struct EtcdConsumer: ConsumerSource {
 
   private mutating func takeOver(
     _ name: EntryFile, from consumer: String, _ store: EtcdQueue
-  ) throws -> Taking {
+  ) throws -> TakeResult {
     let look = try store.look(at: name)
     guard var claim = look.claim, look.entry != nil else {
       own.view.noteEnd(of: name)
@@ -100,9 +100,9 @@ struct EtcdConsumer: ConsumerSource {
   }
 
   private mutating func take(
-    _ name: EntryFile, _ claim: BatchClaim, over last: (consumer: String, claimed: KeyValue?)?,
+    _ name: EntryFile, _ claim: BatchOwner, over last: (consumer: String, claimed: KeyValue?)?,
     _ store: EtcdQueue
-  ) throws -> Taking {
+  ) throws -> TakeResult {
     let (entry, key) = (store.entryKey(name), store.claimKey(name))
     let consumer = store.consumerKey(own.id)
     var change = EtcdTransaction(
@@ -130,9 +130,9 @@ struct EtcdConsumer: ConsumerSource {
   ///   - read: The batch, if it was read.
   ///   - isLeft: Whether another consumer had it.
   private mutating func accept(
-    _ name: EntryFile, _ claim: BatchClaim, _ claimed: KeyValue, _ read: KeyValue?,
+    _ name: EntryFile, _ claim: BatchOwner, _ claimed: KeyValue, _ read: KeyValue?,
     isLeft: Bool = false, _ store: EtcdQueue
-  ) throws -> Taking {
+  ) throws -> TakeResult {
     let entry = store.entryKey(name)
     taken.insert(name)
     // Only a snapshot brings a taken batch back without an owner.

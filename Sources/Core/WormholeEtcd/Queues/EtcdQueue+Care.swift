@@ -5,8 +5,8 @@ import WormholePropertyLists
 import WormholeSystem
 
 extension EtcdQueue: QueueStore {
-  func outlet(for sender: String, _ limits: Queue.Limits) -> any QueueOutlet {
-    EtcdOutlet(self, sender, limits: limits)
+  func outlet(for sender: String, _ limits: Queue.Limits) -> any BatchWriter {
+    EtcdBatchWriter(self, sender, limits: limits)
   }
 
   /// Nothing is left to do: it was part of the store.
@@ -15,11 +15,11 @@ extension EtcdQueue: QueueStore {
   func joining(
     _ terms: DeliveryTerms, until deadline: ContinuousClock.Instant?
   ) -> sending any Waiting<QueueMembership> {
-    let place = EtcdConsumerPlace(self, isAlone: !terms.isWorker)
+    let place = EtcdConsumerMembership(self, isAlone: !terms.isWorker)
     let consumer = EtcdConsumer(place, terms)
     let presence = EtcdPresence(container, name: queue.name, kind: queue.role.kind)
     let entry = queue.role.entry(isExclusive: !terms.isWorker) {
-      EtcdEntry(
+      EtcdRoleAcquisition(
         presence, $0, overtaking: .suspended, until: deadline ?? .now + CallLimit.standardWait,
         with: place)
     }
@@ -69,7 +69,7 @@ extension EtcdQueue: QueueStore {
   func retry(_ id: QueueEntryID) throws -> QueueEntryID? {
     guard let item = try item(failureKey(id)), let failure = failure(item) else { return nil }
     let attachment = try failure.payload.attachmentID.map { try givingBack(attachment: $0) }
-    return try EtcdOutlet(self, id.batch.sender, limits: .standard)
+    return try EtcdBatchWriter(self, id.batch.sender, limits: .standard)
       .adopt(attachment, Batch.Entry(payload: failure.payload), id: id, kept: item)
   }
 

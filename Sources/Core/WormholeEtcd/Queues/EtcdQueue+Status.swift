@@ -71,7 +71,7 @@ extension EtcdQueue {
     ).items
     let living = Set(found[1].map(\.key))
     return Set(
-      found[0].filter { !living.contains(consumerKey(BatchClaim($0.value).consumer)) }
+      found[0].filter { !living.contains(consumerKey(BatchOwner($0.value).consumer)) }
         .compactMap { batch($0.key) })
   }
 

@@ -9,7 +9,7 @@ import WormholeSystem
 /// s/<sender>               the stamp and the order of the sender's last batch
 /// e/<batch>                a stored batch, as in a directory; rewritten only when an entry is withdrawn
 /// c/<consumer>             a consumer, under the session of its process
-/// d/<batch>                who has taken it, and how far it is: see `BatchClaim`
+/// d/<batch>                who has taken it, and how far it is: see `BatchOwner`
 /// o/<sender>/<batch>.<n>   how an entry ended that was not processed
 /// r/<sender>/<batch>       the batch once more, for a sender that keeps a receipt
 /// k/<sender>/<key>         the sender's newest entry with the key, which the next one supersedes
@@ -21,7 +21,7 @@ import WormholeSystem
 /// **Stored once.** Each store replaces `s/<sender>` if it is unchanged, which identifies a repeat
 /// after a lost answer; so the batches of a sender get into the queue in the order of their names.
 ///
-/// **Consuming.** Taking makes `d/<batch>`, unless it exists; or replaces it if its consumer is gone.
+/// **Consuming.** TakeResult makes `d/<batch>`, unless it exists; or replaces it if its consumer is gone.
 /// All of these steps have the condition that the consumer's own key exists, or make it. It ends with
 /// the session of its process, and a successor that has the queue alone deletes it: so a consumer
 /// that was replaced while it was stopped takes nothing and settles nothing. The end of the last

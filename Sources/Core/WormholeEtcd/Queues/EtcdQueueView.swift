@@ -184,7 +184,7 @@ final class EtcdQueueView: KeyFollowing {
     guard part == .claims, state.claims[batch].map({ $0.modified < item.modified }) ?? true else {
       return
     }
-    state.claims[batch] = Claim(consumer: BatchClaim(item.value).consumer, modified: item.modified)
+    state.claims[batch] = Claim(consumer: BatchOwner(item.value).consumer, modified: item.modified)
   }
 
   private func delete(_ key: [UInt8], in state: inout State) {

@@ -5,24 +5,24 @@ import WormholePropertyLists
 
 /// A batch that a consumer has taken on etcd, and its claim. Each step is one transaction, guarded
 /// by the consumer's key and the claim's last state.
-final class EtcdTaken: TakenStore {
-  private let own: EtcdConsumerPlace
+final class EtcdTaken: TakenBatchStorage {
+  private let own: EtcdConsumerMembership
   private let name: EntryFile
   private let state: Mutex<State>
 
   private struct State {
-    var claim: BatchClaim
+    var claim: BatchOwner
     /// Its key.
     var claimed: KeyValue
     /// A change that was perhaps made, and the claim that it put; nil for the end of the batch.
-    var doubt: (claim: BatchClaim?, value: [UInt8])?
+    var doubt: (claim: BatchOwner?, value: [UInt8])?
     /// The taken files of its entries, by their ids.
     var files: [String: KeyValue] = [:]
   }
 
   private var store: EtcdQueue { own.store }
 
-  init(_ place: EtcdConsumerPlace, _ name: EntryFile, claim: BatchClaim, claimed: KeyValue) {
+  init(_ place: EtcdConsumerMembership, _ name: EntryFile, claim: BatchOwner, claimed: KeyValue) {
     own = place
     self.name = name
     state = Mutex(State(claim: claim, claimed: claimed))
@@ -45,7 +45,7 @@ final class EtcdTaken: TakenStore {
   func successor() throws -> LeaseHolder? {
     let store = store.call()
     guard let claim = try store.item(store.claimKey(name)) else { return nil }
-    let consumer = try store.item(store.consumerKey(BatchClaim(claim.value).consumer))
+    let consumer = try store.item(store.consumerKey(BatchOwner(claim.value).consumer))
     let words = consumer.map { String(decoding: $0.value, as: UTF8.self).split(separator: " ") }
     guard let words, words.count > 2 else { return nil }
     return try store.queue.role.members().first { $0.id == words[2] }?.holder
@@ -53,7 +53,7 @@ final class EtcdTaken: TakenStore {
 
   func takeAttachment(_ id: String) throws {
     let item = try taken(id)
-    let isMovedAway = try knownClaim().marks[BatchClaim.movedAwayMark + id] != nil
+    let isMovedAway = try knownClaim().marks[BatchOwner.movedAwayMark + id] != nil
     let place = try store.queue.openOrMake()
     try place.prepare(own.directory)
     guard let found = item.flatMap({ AttachmentManifest($0.value) }) else { return }
@@ -71,7 +71,7 @@ final class EtcdTaken: TakenStore {
   }
 
   func noteMovedAway(_ id: String) throws {
-    try change { $0.marks[BatchClaim.movedAwayMark + id] = "" }
+    try change { $0.marks[BatchOwner.movedAwayMark + id] = "" }
   }
 
   func log(_ line: String, until deadline: ContinuousClock.Instant?) throws -> Bool {
@@ -166,7 +166,7 @@ final class EtcdTaken: TakenStore {
   /// Changes the claim, with further steps at once.
   private func change(
     _ operations: [EtcdTransaction.Operation] = [],
-    until deadline: ContinuousClock.Instant? = nil, _ edit: (inout BatchClaim) -> Void
+    until deadline: ContinuousClock.Instant? = nil, _ edit: (inout BatchOwner) -> Void
   ) throws {
     try state.withLock { state in
       // Only here, because the thread may have waited for the lock.
@@ -260,7 +260,7 @@ final class EtcdTaken: TakenStore {
       == .delete
   }
 
-  private func knownClaim() throws -> BatchClaim {
+  private func knownClaim() throws -> BatchOwner {
     try state.withLock { state in
       try settleDoubt(&state, store)
       return state.claim

@@ -17,7 +17,7 @@ import WormholeSystem
 /// next change creates again, or the directory of a long name without its file `identifier`, which
 /// is also created again.
 ///
-/// The other removals only delete the record of a past event (see `Bell.remove` and
+/// The other removals only delete the record of a past event (see `PostFile.remove` and
 /// `Presence.removeLast`), or a part of a queue (see `Queue.removeParts`).
 struct NameSweep {
   /// The time for which an unused name records the last post, or the last present process.
@@ -103,14 +103,14 @@ struct NameSweep {
   }
 
   private func removeNotification(_ directory: NamedDirectory) throws -> Bool {
-    let bell = Bell(root: container.root, name: directory.identifier)
+    let posts = PostFile(root: container.root, name: directory.identifier)
     // Read before its age, because a later post gets another name.
-    let sound = try bell.sound()
-    guard let status = try look(at: directory, forgetting: { $0.role == .bell }) else {
+    let mark = try posts.mark()
+    guard let status = try look(at: directory, forgetting: { $0.role == .post }) else {
       return false
     }
-    return try (sound.marks.isEmpty || isForgotten(status)) && removeLease(of: directory)
-      && bell.remove(sound)
+    return try (mark.marks.isEmpty || isForgotten(status)) && removeLease(of: directory)
+      && posts.remove(mark)
   }
 
   private func removePresence(_ directory: NamedDirectory) throws -> Bool {

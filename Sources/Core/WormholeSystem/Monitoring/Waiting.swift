@@ -45,7 +45,7 @@ package enum WaitingStep<Outcome> {
   /// Try again after a pause that is too short to give up the thread.
   case spin(Duration)
   /// The same, but the pause ends when another process adds to a counter.
-  case turn(FileCounter, seen: UInt32, Duration)
+  case handOver(FileCounter, seen: UInt32, Duration)
 
   /// Something has changed: try again at once.
   package static var again: Self { .spin(.zero) }
@@ -61,7 +61,7 @@ extension WaitingStep {
     case .done(let outcome): return outcome
     case .wait(let latch, let deadline): latch.block(until: deadline)
     case .spin(let pause): if pause > .zero { pauseThread(pause) }
-    case .turn(let counter, let seen, let pause):
+    case .handOver(let counter, let seen, let pause):
       if !counter.wait(unlessChangedFrom: seen, atMost: pause) { pauseThread(pause) }
     }
     return nil
@@ -77,7 +77,7 @@ extension WaitingStep {
     case .done(let outcome): try next(outcome)
     case .wait(let latch, let deadline): .wait(for: latch, until: deadline)
     case .spin(let pause): .spin(pause)
-    case .turn(let counter, let seen, let pause): .turn(counter, seen: seen, pause)
+    case .handOver(let counter, let seen, let pause): .handOver(counter, seen: seen, pause)
     }
   }
 }
@@ -171,7 +171,7 @@ private final class SuspendedWait<Outcome: Sendable>: Sendable {
         _ = next.block()
         goOn(task)
       case .wait(let latch, let deadline): wait(for: latch, until: deadline, task)
-      case .spin, .turn: goOn(task)
+      case .spin, .handOver: goOn(task)
       }
     } catch {
       end(task, error)
@@ -204,7 +204,7 @@ private final class SuspendedWait<Outcome: Sendable>: Sendable {
       work.withLock { $0 = nil }
       task.resume(returning: outcome)
     case .wait(let latch, let deadline): wait(for: latch, until: deadline, task)
-    case .spin, .turn: goOn(task)
+    case .spin, .handOver: goOn(task)
     }
   }
 
@@ -216,7 +216,7 @@ private final class SuspendedWait<Outcome: Sendable>: Sendable {
         // No step follows the release.
         guard let step = try work?.step() else { throw CancellationError() }
         switch step {
-        case .spin, .turn: _ = step.block()
+        case .spin, .handOver: _ = step.block()
         case .wait: return step
         case .done:
           work = nil

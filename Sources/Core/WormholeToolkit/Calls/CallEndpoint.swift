@@ -37,7 +37,7 @@ package final class CallEndpoint: Sendable {
     var open: [CallKey: Open] = [:]
     /// What the open calls have together.
     var bytes = 0
-    var outlets: [String: MailboxOutlet] = [:]
+    var outlets: [String: MailboxSender] = [:]
   }
 
   /// Further incoming calls are refused while this many are unanswered.
@@ -126,17 +126,17 @@ package final class CallEndpoint: Sendable {
   /// - Returns: nil if it has ended, or if the text cannot be an address.
   /// - Throws: `AppGroupError` or `Errno` for errors of the file system.
   /// - Complexity: for a new one, two opens, a watch and a flock.
-  package func watchedOutlet(to address: String) throws -> MailboxOutlet? {
+  package func watchedOutlet(to address: String) throws -> MailboxSender? {
     if let known = state.withLock({ $0.outlets[address] }) { return known }
     let end = try container.observeEnd(ofMailbox: address) { [weak self] in
       if !LeaseFault.ignoringEnds.isActive { self?.ended(address) }
     }
-    guard let end, let new = MailboxOutlet(in: container, to: address, notifying: end) else {
+    guard let end, let new = MailboxSender(in: container, to: address, notifying: end) else {
       return nil
     }
     // Released outside the lock, because that ends their watches.
     _ = state.withLock { state in
-      var dropped: [MailboxOutlet] = []
+      var dropped: [MailboxSender] = []
       if state.outlets.count >= Self.maximumOutlets {
         let needed = Set(state.open.keys.map(\.replyTo))
         for old in state.outlets.keys where !needed.contains(old) {
@@ -183,19 +183,19 @@ package final class CallEndpoint: Sendable {
   ///
   /// - Parameters:
   ///   - expiry: when the callee need no longer handle it.
-  ///   - deadline: as in `MailboxOutlet.post`.
+  ///   - deadline: as in `MailboxSender.post`.
   ///   - isThere: checked again once the end of the callee would end the call as well.
   /// - Returns: `gone` if the callee has ended, or `full`; in both cases the call is still under
   ///   way, to be posted to another callee or ended.
   /// - Throws: `AppGroupError`: `tooLarge`, `unsupportedValue`, or errors of the file system.
-  /// - Complexity: as `MailboxOutlet.post`.
+  /// - Complexity: as `MailboxSender.post`.
   package func post(
-    _ id: UInt64, _ value: PropertyListValue, expires expiry: Expiry, to callee: MailboxOutlet,
+    _ id: UInt64, _ value: PropertyListValue, expires expiry: Expiry, to callee: MailboxSender,
     until deadline: ContinuousClock.Instant? = nil, isThere: () -> Bool = { true }
-  ) throws -> MailboxOutlet.Outcome {
+  ) throws -> MailboxSender.Outcome {
     guard let replyTo = calls.withLock({ $0.beginPosting(id, to: callee) }) else { return .posted }
     let key = CallKey(id: id, replyTo: replyTo)
-    var outcome = MailboxOutlet.Outcome.gone
+    var outcome = MailboxSender.Outcome.gone
     defer {
       let hasEnded = calls.withLock { $0.endPosting(id, isPosted: outcome == .posted) }
       if hasEnded, outcome == .posted { callee.postLater(.cancel(key)) }
@@ -236,25 +236,25 @@ package final class CallEndpoint: Sendable {
 
   /// Ends a posted call, whether or not it was answered, and notifies its callee before this
   /// returns; see `IncomingCall.answer`. Blocks.
-  package func release(_ id: UInt64, at callee: MailboxOutlet) throws {
+  package func release(_ id: UInt64, at callee: MailboxSender) throws {
     guard let address else { return }
     calls.withLock { $0.take(id) }?.end(.cancelled)
     _ = try callee.post(.cancel(CallKey(id: id, replyTo: address)))
   }
 
   package func notify(
-    _ value: PropertyListValue, to outlet: MailboxOutlet
-  ) throws -> MailboxOutlet.Outcome {
+    _ value: PropertyListValue, to outlet: MailboxSender
+  ) throws -> MailboxSender.Outcome {
     try outlet.post(.notice(value))
   }
 
   /// Ends the calls to a callee, for example because it was replaced; answers that have already
   /// arrived are delivered first. Blocks.
-  package func endCalls(to callee: MailboxOutlet, as end: CallEnd) {
+  package func endCalls(to callee: MailboxSender, as end: CallEnd) {
     for (id, call) in takeCalls(where: { $0 === callee }) { Self.end(id, call, end: end) }
   }
 
-  private func takeCalls(where isConcerned: (MailboxOutlet) -> Bool) -> [(UInt64, CallTable.Call)] {
+  private func takeCalls(where isConcerned: (MailboxSender) -> Bool) -> [(UInt64, CallTable.Call)] {
     func matches(_ call: CallTable.Call) -> Bool { call.callee.map(isConcerned) ?? false }
     // The news of its end comes from a different watch, which may be faster.
     if calls.withLock({ $0.calls.values.contains(where: matches) }) {

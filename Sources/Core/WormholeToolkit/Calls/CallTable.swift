@@ -12,12 +12,12 @@ struct CallTable {
     /// Called once, possibly on the monitor's thread, so it must be short.
     let end: @Sendable (CallEnd) -> Void
     /// The process that it was posted to, or is about to be.
-    var callee: MailboxOutlet?
+    var callee: MailboxSender?
     var phase = Phase.waiting
 
     enum Phase { case waiting, posting, posted }
 
-    fileprivate mutating func beginPosting(to callee: MailboxOutlet) -> String {
+    fileprivate mutating func beginPosting(to callee: MailboxSender) -> String {
       self.callee = callee
       phase = .posting
       return replyTo
@@ -65,7 +65,7 @@ struct CallTable {
   /// on, the call ends as well.
   ///
   /// - Returns: the address that its answer goes to; nil if it has ended.
-  mutating func beginPosting(_ id: UInt64, to callee: MailboxOutlet) -> String? {
+  mutating func beginPosting(_ id: UInt64, to callee: MailboxSender) -> String? {
     calls[id]?.beginPosting(to: callee)
   }
 

@@ -21,7 +21,7 @@ package final class IncomingCall: Sendable {
   /// The question.
   package let value: PropertyListValue
   private let expiry: Expiry
-  private let caller: MailboxOutlet
+  private let caller: MailboxSender
   /// The beginning of the reason if an answer was given but could not be delivered.
   package static let undelivered = "its answer could not be delivered"
 
@@ -30,7 +30,7 @@ package final class IncomingCall: Sendable {
   private let released: @Sendable (CallKey) -> Void
 
   init(
-    _ key: CallKey, _ value: PropertyListValue, expiry: Expiry, from caller: MailboxOutlet,
+    _ key: CallKey, _ value: PropertyListValue, expiry: Expiry, from caller: MailboxSender,
     in mailbox: (any Mailbox)?, released: @escaping @Sendable (CallKey) -> Void
   ) {
     self.key = key
@@ -82,7 +82,7 @@ package final class IncomingCall: Sendable {
   /// - Returns: false if it was answered before, or if the caller no longer waits.
   /// - Throws: `AppGroupError` if the answer cannot be delivered; the caller then gets a failure,
   ///   if it can be reached.
-  /// - Complexity: as `MailboxOutlet.post`.
+  /// - Complexity: as `MailboxSender.post`.
   package func answer(_ answer: CallAnswer, isLast: Bool = true) throws -> Bool {
     let isFirst = state.withLock { state in
       guard !state.isAnswered, !state.isOver else { return false }

@@ -10,7 +10,7 @@ package protocol MailboxStore: Sendable {
     _ address: String, deliver: @escaping @Sendable (PropertyListValue) -> Void
   ) throws -> any Mailbox
 
-  /// Returns a writer into a mailbox; parameters as `MailboxOutlet`.
+  /// Returns a writer into a mailbox; parameters as `MailboxSender`.
   func outlet(to address: String, entries: Int, bytes: Int) -> any MailboxWriter
 
   /// Calls a closure once when the owner of a mailbox has ended; see `observeEnd(ofMailbox:)`.
@@ -63,10 +63,10 @@ package protocol MailboxWriter: Sendable {
   /// Whether its owner may be on another machine, with another clock.
   var spansMachines: Bool { get }
 
-  /// Posts an entry; see `MailboxOutlet.post`.
+  /// Posts an entry; see `MailboxSender.post`.
   func post(
     _ bytes: [UInt8], until deadline: ContinuousClock.Instant?
-  ) throws -> MailboxOutlet.Outcome
+  ) throws -> MailboxSender.Outcome
 }
 
 /// An engine whose processes can call each other.
@@ -105,7 +105,7 @@ extension SharedContainer {
   package func observeEnd(
     ofMailbox address: String, _ ended: @escaping @Sendable () -> Void
   ) throws -> ObservationToken? {
-    guard MailboxOutlet.isAddress(address) else { return nil }
+    guard MailboxSender.isAddress(address) else { return nil }
     return try mailboxes.observeEnd(of: address, ended: ended)
   }
 
@@ -119,7 +119,7 @@ extension SharedContainer {
 
 /// The other end of calls, a process that calls or is called: a writer into its mailbox, which keeps
 /// the order of posts made one after another. Thread-safe.
-package final class MailboxOutlet: Sendable {
+package final class MailboxSender: Sendable {
   package enum Outcome: Sendable {
     case posted
     /// The mailbox's owner has ended, or has closed it.

@@ -43,14 +43,14 @@ package final class Claim: Sendable {
     do {
       let (entry, directory) = try site.takeSpare() ?? makeDirectory(under: lease)
       try lease.moveOut(entry, toFree: name.text)
-      site.stayWarm(lease, with: name.text)
+      site.keepOpen(lease, with: name.text)
       return Claim(name, at: site, directory)
     } catch let error as Errno where error == .noSuchFile {
       throw lease.lost()
     }
   }
 
-  private static func makeDirectory(under lease: Lease) throws -> WarmSite.Spare {
+  private static func makeDirectory(under lease: Lease) throws -> KeptSite.Spare {
     let entry = try lease.makeDirectory()
     let directory = try FileDescriptor.open(
       entry, at: lease.held.descriptor.rawValue, [.readOnly, .directory, .noFollow])
@@ -121,7 +121,7 @@ package final class Claim: Sendable {
     guard
       try ifPresent(rename(old.text, at: site.descriptor, to: new.text, at: site.descriptor)) != nil
     else { throw overtaken() }
-    site.cool()
+    site.closeKept()
     state.withLock { $0 = new }
   }
 
@@ -202,7 +202,7 @@ package final class Claim: Sendable {
     guard !isEnded.exchange(true, ordering: .relaxed) else { return }
     // Only now, because the lease under which the claim ended is released.
     if keepsSite.load(ordering: .relaxed) {
-      if !WarmSites.shared.keep(site) { removal.add(site) }
+      if !KeptSites.shared.keep(site) { removal.add(site) }
       return
     }
     // The access itself has ended already; the next process removes the leftovers.

@@ -107,7 +107,7 @@ package final class SiteRemoval: Waiting {
   package init() {}
 
   func add(_ site: ItemSite) {
-    site.cool()
+    site.closeKept()
     sites.append(site)
   }
 

@@ -11,7 +11,7 @@ import WormholeToolkit
 final class PeerLink: Sendable {
   private struct Target: Sendable {
     let member: PresenceMember
-    let outlet: MailboxOutlet
+    let outlet: MailboxSender
   }
 
   private struct State {
@@ -169,7 +169,7 @@ final class PeerLink: Sendable {
 
   /// - Returns: the process that is gone, and why.
   private func update(_ found: PresenceMember?) -> (Target, String)? {
-    let outlet = found?.mailbox.flatMap { MailboxOutlet(in: container, to: $0) }
+    let outlet = found?.mailbox.flatMap { MailboxSender(in: container, to: $0) }
     let (old, observation) = state.withLock { state -> (Target?, ObservationToken?) in
       let old = state.target
       guard let found, let outlet else {

@@ -102,7 +102,7 @@ struct ContainerSelection: Sendable {
 
   /// Opens the container; makes a group's container if it is missing. Throws `AppGroupError` with its
   /// remedy.
-  func open(_ first: FirstLook? = nil) throws -> SharedContainer {
+  func open(_ first: Prefetch? = nil) throws -> SharedContainer {
     var limit = limit
     limit.first = first
     switch name {

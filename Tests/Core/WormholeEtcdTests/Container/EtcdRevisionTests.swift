@@ -72,7 +72,7 @@ final class EtcdRevisionTests: RestoredEtcd {
     proxy.block()
     try node.endAndRestore()
     try node.grow(before: claim.modified)
-    let others = try BatchClaim(consumer: "another").bytes(stamp: "1")
+    let others = try BatchOwner(consumer: "another").bytes(stamp: "1")
     let client = node.client()
     let taking = try client.commit(
       .init(if: [.absent(claim.key)], then: [.put(key: claim.key, value: others)]), until: soon)
@@ -133,7 +133,7 @@ final class EtcdRevisionTests: RestoredEtcd {
     }
     let proxy = try LossyProxy(to: node.endpoint)
     let (far, farEtcd) = try far(proxy)
-    let outlet = try #require(MailboxOutlet(in: far, to: mailbox.address))
+    let outlet = try #require(MailboxSender(in: far, to: mailbox.address))
     try node.endAndSave()
     let made = try own("first")
     #expect(try outlet.post(0) == .posted)

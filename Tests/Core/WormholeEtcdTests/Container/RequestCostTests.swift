@@ -225,7 +225,7 @@ struct RequestCostTests {
       #expect(taking == ["lease/grant", "kv/txn"])
     }
     do {
-      let own = FirstLook.queue("q", isOwn: true, sender: EncodedName("a"))
+      let own = Prefetch.queue("q", isOwn: true, sender: EncodedName("a"))
       let sender = try opened(own).own.queue("q").sender("a")
       #expect(try paths { try sender.enqueue(3) } == ["kv/txn"])
       #expect(try container.own.queue("q").outstanding().map(\.payload) == [3])
@@ -237,7 +237,7 @@ struct RequestCostTests {
   }
 
   /// Opens the container as another process does, by one request.
-  private func opened(_ first: FirstLook) throws -> SharedContainer {
+  private func opened(_ first: Prefetch) throws -> SharedContainer {
     let etcd = try #require(container.engine as? EtcdContainer)
     var limit = CallLimit()
     limit.first = first

@@ -167,7 +167,7 @@ struct QueueOnFaultyEtcdTests {
     let (proxy, entry, keys, claim) = (taken.proxy, taken.entry, taken.keys, taken.claim)
     func marks() throws -> [String] {
       let item = try keys.client.read(.key(claim), until: soon).items.first
-      return BatchClaim(try #require(item).value).marks.values.sorted()
+      return BatchOwner(try #require(item).value).marks.values.sorted()
     }
     let error = try failure(
       of: { try entry.mark("whole") }, losing: proxy,

@@ -94,7 +94,7 @@ struct PictureTests {
       guard number <= 20 else { return }
       if try hasSign(source) { seen.withLock { $0 += 1 } }
       // Others may look a second late, and the sign stays as long again.
-      if isLong, number == 10 { pauseThread(PictureSign.notice * 2) }
+      if isLong, number == 10 { pauseThread(CopyPauseFile.notice * 2) }
       if isLong, number == 20 { #expect(try !hasSign(source), "in a long pass") }
     }
     let (other, _) = try picture(of: source, copied: change)
@@ -174,7 +174,7 @@ struct PictureTests {
   }
 
   private func hasSign(_ container: SharedContainer) throws -> Bool {
-    try exists(PictureSign.path, at: container.root.handle().descriptor.rawValue)
+    try exists(CopyPauseFile.path, at: container.root.handle().descriptor.rawValue)
   }
 
   private func waiting(in queue: Queue) throws -> [Int] {
@@ -254,7 +254,7 @@ struct PictureTests {
 
   private func waits(_ root: ContainerRoot, until deadline: ContinuousClock.Instant? = nil) -> Bool
   {
-    var courtesy = PictureSign.Courtesy()
+    var courtesy = CopyPauseFile.CopyPauseWait()
     return courtesy.mustWait(in: root, until: deadline ?? soon)
   }
 
@@ -265,7 +265,7 @@ struct PictureTests {
     let slow = try PicturePause(in: root, at: root.handle().descriptor.rawValue)
     let user = try SharedContainer(path: path + "/source", group: nil).root
     try slow.run {
-      var courtesy = PictureSign.Courtesy()
+      var courtesy = CopyPauseFile.CopyPauseWait()
       courtesy.wait(in: user, until: nil)
     }
     slow.end()

@@ -37,10 +37,10 @@
           try age("notifications", container, name)
         },
         use: { container, name in
-          let bell = Bell(root: container.root, name: name)
-          let before = try bell.sound()
+          let posts = PostFile(root: container.root, name: name)
+          let before = try posts.mark()
           try container.notification(name).post()
-          let after = try bell.sound()
+          let after = try posts.mark()
           #expect(after.marks != before.marks && !after.marks.isEmpty)
         }),
       NameUse(

@@ -27,13 +27,13 @@ struct NameSweepTests {
   func postSinceLook() throws {
     let notification = container.notification("n")
     try notification.post()
-    let bell = Bell(root: container.root, name: "n")
-    let look = try bell.sound()
+    let posts = PostFile(root: container.root, name: "n")
+    let look = try posts.mark()
     try notification.post()
-    let later = try bell.sound()
-    #expect(try !bell.remove(look) && bell.sound().marks == later.marks)
+    let later = try posts.mark()
+    #expect(try !posts.remove(look) && posts.mark().marks == later.marks)
     #expect(later.marks != look.marks)
-    #expect(try bell.remove(later) && bell.sound().marks.isEmpty)
+    #expect(try posts.remove(later) && posts.mark().marks.isEmpty)
   }
 
   private func shell(_ command: String) throws {

@@ -24,7 +24,7 @@ struct PlantedPartTests {
         "refused",
         parts: [
           ContainerPart(each: .outcome) { OutcomeFile.id($0.text) != nil },
-          ContainerPart(each: .bell, "rung-", copied: .nothing),
+          ContainerPart(each: .post, "rung-", copied: .nothing),
           ContainerPart(each: .unfinished, "torn-", copied: .nothing),
         ]), at: 0)
     container = try SharedContainer(path: directory.path, parts: parts)

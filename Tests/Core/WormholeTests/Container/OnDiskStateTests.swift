@@ -91,7 +91,7 @@ struct OnDiskStateTests {
     #expect(inner == ["clean"], "\(directory.listing)")
   }
 
-  @Test("of a notification rings as one bell again")
+  @Test("of a notification posts as one file again")
   func bells() throws {
     let directory = try TemporaryDirectory()
     let container = try directory.container()

@@ -46,7 +46,7 @@ struct RemovedContainerTests {
     let registration = try container.notification("n").observe(on: queue) { _ in heard.add(1) }
     let checked = try container.notification("n").register()
     _ = try checked.check()
-    let listening = try Bell(root: container.root, name: "n").listen { signals.add(1) }
+    let listening = try PostFile(root: container.root, name: "n").listen { signals.add(1) }
     try remove()
     try signalled(signals)
     #expect(heard.all.isEmpty)
@@ -75,7 +75,7 @@ struct RemovedContainerTests {
     let token = try container.value("v").observe(on: queue) { snapshot in
       heard.add(snapshot.isKnown ? "known" : snapshot.isAbsent ? "unknown" : "value")
     }
-    let listening = try Bell(root: container.root, name: "n").listen { signals.add(1) }
+    let listening = try PostFile(root: container.root, name: "n").listen { signals.add(1) }
     try shell("mv '\(path)' '\(directory.path)/away'")
     try signalled(signals)
     try shell("mv '\(directory.path)/away' '\(path)'")
@@ -95,7 +95,7 @@ struct RemovedContainerTests {
     try await channel.publish(1)
     let messages = try channel.messages()
     let signals = Heard<Int>()
-    let listening = try Bell(root: container.root, name: "n").listen { signals.add(1) }
+    let listening = try PostFile(root: container.root, name: "n").listen { signals.add(1) }
     try remove()
     try await eventuallyAsync("looks fail") { signals.all.count > 5 }
     try await Channel<Int>("c", in: group()).publish(2)
@@ -119,7 +119,7 @@ struct RemovedContainerTests {
     switch kind {
     case "value": #expect(try reader.value("v").read() == 1)
     case "transaction": #expect(try reader.value("w").read() == 2)
-    case "notification": #expect(try !Bell(root: reader.root, name: "n").sound().marks.isEmpty)
+    case "notification": #expect(try !PostFile(root: reader.root, name: "n").mark().marks.isEmpty)
     case "queue": #expect(try reader.queue("q").hasEntries())
     case "log": #expect(try reader.identifiers(of: .log) == ["l"])
     case "directory": #expect(try exists(path + "/own/inbox", at: Directory.current))
@@ -154,7 +154,7 @@ struct RemovedContainerTests {
   func looking() throws {
     let container = try group()
     let signals = Heard<Int>()
-    let listening = try Bell(root: container.root, name: "n").listen { signals.add(1) }
+    let listening = try PostFile(root: container.root, name: "n").listen { signals.add(1) }
     try remove()
     try signalled(signals)
     #expect(throws: AppGroupError.self) { try container.value("v").read() }

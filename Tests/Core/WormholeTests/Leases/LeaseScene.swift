@@ -26,9 +26,9 @@ struct LeaseScene {
   }
 
   func request(
-    term: Duration = Value.standardTerm, keeping warmLease: WarmLease? = nil
+    term: Duration = Value.standardTerm, keeping keptLease: KeptLease? = nil
   ) throws -> LeaseRequest {
-    LeaseRequest(site: try site(), term: term, deadline: .now + .seconds(20), keeping: warmLease)
+    LeaseRequest(site: try site(), term: term, deadline: .now + .seconds(20), keeping: keptLease)
   }
 
   func acquire(term: Duration = Value.standardTerm) throws -> HeldLease {

@@ -8,10 +8,10 @@ import WormholeToolkit
 @testable import Wormhole
 @testable import WormholeInspection
 
-/// A bell that can be held while it is looked at.
-private final class SlowBell: BellStore, BellWatching {
+/// A notification that can be held while it is looked at.
+private final class SlowPosts: PostStore, PostWatching {
   private struct State {
-    var rings = 0
+    var posted = 0
     var signal: @Sendable () -> Void = {}
     var holds = false
   }
@@ -20,36 +20,36 @@ private final class SlowBell: BellStore, BellWatching {
   let isLookedAt = DispatchSemaphore(value: 0)
   let goesOn = DispatchSemaphore(value: 0)
 
-  let path = "bell"
+  let path = "posts"
   let detection = ChangeDetection.events
 
   func cancel() {}
-  func remove(_ sound: BellSound) -> Bool { false }
+  func remove(_ mark: PostMark) -> Bool { false }
   func hold() { state.withLock { $0.holds = true } }
 
-  func ring() {
+  func post() {
     let signal = state.withLock { state in
-      state.rings += 1
+      state.posted += 1
       return state.signal
     }
     signal()
   }
 
-  func sound() -> BellSound {
-    let (rings, holds) = state.withLock { state in
+  func mark() -> PostMark {
+    let (posted, holds) = state.withLock { state in
       defer { state.holds = false }
-      return (state.rings, state.holds)
+      return (state.posted, state.holds)
     }
     if holds {
       isLookedAt.signal()
       #expect(goesOn.wait(timeout: .now() + 30) == .success)
     }
-    return BellSound([FileName("\(rings)")])
+    return PostMark([FileName("\(posted)")])
   }
 
-  func sound(ofNow: Bool) -> BellSound { sound() }
+  func mark(ofNow: Bool) -> PostMark { mark() }
 
-  func listen(_ signal: @escaping @Sendable () -> Void) -> any BellWatching {
+  func listen(_ signal: @escaping @Sendable () -> Void) -> any PostWatching {
     state.withLock { $0.signal = signal }
     return self
   }
@@ -70,8 +70,8 @@ struct NotificationRaceTests {
     #expect(try child.wait(until: soon) == .exited(0))
   }
 
-  @Test("is delivered although another post removes as surplus the very bell that it would ring")
-  func bells() throws {
+  @Test("is delivered although another post removes as surplus the very file that it would rename")
+  func posts() throws {
     let notification = container.notification("n")
     let registration = try notification.register()
     _ = try registration.check()
@@ -129,26 +129,26 @@ struct NotificationRaceTests {
 
   @Test("comes once though its last resume meets a look at it")
   func resumed() throws {
-    let bell = SlowBell()
+    let posts = SlowPosts()
     let heard = Heard<Int>()
     let queue = DispatchQueue(label: "test")
-    let registration = NotificationRegistration(container.notification("n"), bell: bell)
+    let registration = NotificationRegistration(container.notification("n"), posts: posts)
     try registration.begin(startsWithPast: false, on: queue) { _ in heard.add(1) }
     try registration.suspend()
-    bell.ring()
+    posts.post()
     queue.sync {}
-    bell.hold()
-    defer { bell.goesOn.signal() }
-    bell.ring()
+    posts.hold()
+    defer { posts.goesOn.signal() }
+    posts.post()
     // Once it is looked at, or nobody looks as long as it is suspended.
-    queue.async { bell.isLookedAt.signal() }
-    #expect(bell.isLookedAt.wait(timeout: .now() + 30) == .success)
+    queue.async { posts.isLookedAt.signal() }
+    #expect(posts.isLookedAt.wait(timeout: .now() + 30) == .success)
     try registration.resume()
-    bell.goesOn.signal()
+    posts.goesOn.signal()
     // The look that is held, and those that it has caused.
     for _ in 0..<5 { queue.sync {} }
     #expect(heard.all == [1])
-    bell.ring()
+    posts.post()
     queue.sync {}
     #expect(heard.all == [1, 1])
   }

@@ -164,8 +164,8 @@ struct NotificationTests {
         try container.notification(name).post()
         #expect(try registration.check(), "killed before call \(place)")
         let path = directory.path + "/notifications/" + name
-        let bells = try FileDescriptor.open(path, .readOnly).entries()
-        #expect(bells.count == 1, "\(directory.listing)")
+        let posts = try FileDescriptor.open(path, .readOnly).entries()
+        #expect(posts.count == 1, "\(directory.listing)")
       }
     }
   }
@@ -277,7 +277,7 @@ struct NotificationTests {
   }
 
   @Test(
-    "posted by two at once rings, before whichever step the other one posts",
+    "posted by two at once is posted, before whichever step the other one posts",
     .onlyDirectories("the steps are system calls"))
   func twoPosters() throws {
     #if DEBUG
@@ -327,7 +327,7 @@ struct NotificationTests {
     try container.notification("n").post()
     let registration = try container.notification("n").observe(on: queue) { _ in heard.add(1) }
     let signals = Heard<Int>()
-    let listening = try Bell(root: container.root, name: "n").listen { signals.add(1) }
+    let listening = try PostFile(root: container.root, name: "n").listen { signals.add(1) }
     let place = directory.path + "/notifications/"
     try rename(place + "n", at: Directory.current, to: place + "away", at: Directory.current)
     try FileDescriptor.open(place + "n", [.writeOnly, .create]).close()

@@ -9,19 +9,19 @@ import WormholeTestSupport
 struct ConsumerStepsTests {
   /// Finds `rest` damaged files, and then nothing.
   private struct Fruitless: ConsumerSource {
-    let place: any ConsumerPlace
+    let place: any ConsumerMembership
     var due: ContinuousClock.Instant? { nil }
     var rest: Int
     let looks: Heard<Int>
 
-    mutating func take(until deadline: ContinuousClock.Instant?) throws -> Taking {
+    mutating func take(until deadline: ContinuousClock.Instant?) throws -> TakeResult {
       looks.add(1)
       rest -= 1
       return rest < 0 ? .nothing : .again
     }
   }
 
-  private struct Nowhere: ConsumerPlace {
+  private struct Nowhere: ConsumerMembership {
     func isIdle(countsTaken: Bool) throws -> Bool { true }
     func watch(_ signal: @escaping @Sendable () -> Void) -> [any Cancelling] { [] }
     func noteLoss() throws {}

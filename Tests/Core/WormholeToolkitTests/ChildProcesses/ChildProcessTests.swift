@@ -118,7 +118,7 @@ struct ChildProcessTests {
 
   // A zombie used to keep its number taken, and a wait for any child saw it first, for ever.
   @Test("that is no longer waited for is reaped when it ends: late, soon, or before that")
-  func letGo() throws {
+  func releaseLock() throws {
     let sleeping = try (0..<3).map { _ in
       let child = try ChildProcess("sleep", ["60"])
       #expect(try child.wait(until: .now) == nil)

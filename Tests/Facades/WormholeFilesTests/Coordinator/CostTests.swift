@@ -89,7 +89,7 @@
     }
 
     private func callsOfChange() throws -> Int {
-      WarmSites.shared.removeAll()
+      KeptSites.shared.removeAll()
       return try callsOfNextChange()
     }
 

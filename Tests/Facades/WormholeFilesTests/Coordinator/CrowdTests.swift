@@ -17,7 +17,7 @@ struct CrowdTests {
   }
 
   private func hidden() throws -> [String] {
-    WarmSites.shared.removeAll()
+    KeptSites.shared.removeAll()
     return try FileDescriptor.open(directory.path, [.readOnly, .directory]).entries()
       .map(\.name.text).filter { $0.hasPrefix(".") }
   }

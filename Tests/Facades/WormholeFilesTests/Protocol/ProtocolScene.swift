@@ -29,7 +29,7 @@ struct ProtocolScene {
 
   /// Returns the entries of a directory, without the sites that this process keeps for a moment.
   func names(_ name: String = "") throws -> [String] {
-    WarmSites.shared.removeAll()
+    KeptSites.shared.removeAll()
     return try FileDescriptor.open(directory.path + "/" + name, [.readOnly, .directory]).entries()
       .map(\.name.text).sorted()
   }
@@ -71,7 +71,7 @@ struct ProtocolScene {
     interruptedAt number: Int, isWarm: Bool = false, by other: @escaping @Sendable () -> Void,
     _ body: () throws -> Void
   ) rethrows -> Bool {
-    if !isWarm { WarmSites.shared.removeAll() }
+    if !isWarm { KeptSites.shared.removeAll() }
     let hasRun = Mutex(false)
     let plan = Faults.Plan.acting(before: number) {
       hasRun.withLock { $0 = true }

@@ -105,7 +105,7 @@ struct CompanionsTests {
           }
         }
     }
-    WarmSites.shared.removeAll()
+    KeptSites.shared.removeAll()
     try scene.expectOnly(["other"] + (removal == .moved ? names.map { "trash-" + $0 } : []))
   }
 
@@ -163,7 +163,7 @@ struct CompanionsTests {
     }
     #expect(counted.value + refused.value == 200)
     #expect(try ItemText.read(path) == "\(counted.value)")
-    WarmSites.shared.removeAll()
+    KeptSites.shared.removeAll()
     #expect(try scene.names().count == 1 + refused.value)
   }
 }

@@ -6,7 +6,7 @@ import WormholeTestSupport
 
 @testable import WormholeFiles
 
-/// A site that a process keeps between two changes (`WarmSites`), and the other processes.
+/// A site that a process keeps between two changes (`KeptSites`), and the other processes.
 @Suite("A site that another process keeps", .blocking)
 struct KeptSitesTests {
   let scene: RaceScene
@@ -70,7 +70,7 @@ struct KeptSitesTests {
           try ItemText.write("kept", to: $0.path)
         }
       }
-      site = WarmSites.shared.take(location)
+      site = KeptSites.shared.take(location)
       return site != nil
     }
     return try #require(site)

@@ -234,7 +234,7 @@ struct OtherUsersTests {
     try scene.expectOnly(["a"])
   }
 
-  // Elsewhere its site would stay for a moment (`WarmSites`), and the owner cannot open it.
+  // Elsewhere its site would stay for a moment (`KeptSites`), and the owner cannot open it.
   @Test("can be changed by their owner just after the superuser has changed them again and again")
   func superuserOften() throws {
     let scene = try scene()

@@ -36,7 +36,7 @@ struct RaceScene {
   ///
   /// The sites that this process keeps for a moment are removed first.
   func names(in name: String = ".") throws -> [String] {
-    WarmSites.shared.removeAll()
+    KeptSites.shared.removeAll()
     return try Self.names(path(name))
   }
 

@@ -158,7 +158,7 @@ extension PresenceDirectory {
 
 /// One attempt after another to become exclusively present, or present beside no process with the role,
 /// until it succeeds or the deadline has passed.
-final class DirectoryEntry: Waiting {
+final class DirectoryRoleAcquisition: Waiting {
   /// The interval at which a waiter checks whether the present process is stopped, which causes no
   /// event.
   private static let lookInterval: Duration = .seconds(1)

@@ -91,7 +91,7 @@ package struct PresenceDirectory: PresenceStore {
     _ record: PresenceRecord, _ overtaking: Presence.Overtaking,
     until deadline: ContinuousClock.Instant, isGone: (() throws -> Bool)?
   ) -> any Waiting<any PresenceHold> {
-    DirectoryEntry(self, record, overtaking: overtaking, until: deadline, isGone: isGone)
+    DirectoryRoleAcquisition(self, record, overtaking: overtaking, until: deadline, isGone: isGone)
   }
 
   package func sight() -> any PresenceSight { DirectorySight(self) }

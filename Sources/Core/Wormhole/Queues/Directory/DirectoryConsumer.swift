@@ -191,7 +191,7 @@ struct DirectoryConsumer: ConsumerSource {
 
   private mutating func sortLeft() { left = left.ordered { $1.name.precedes($0.name) } }
 
-  var place: any ConsumerPlace {
+  var place: any ConsumerMembership {
     Place(
       takenPath: takenPath, directory: terms.directory, arrivals: arrivals, free: free,
       names: names, ring: ring)
@@ -200,7 +200,7 @@ struct DirectoryConsumer: ConsumerSource {
   /// When a delayed entry is due.
   var due: ContinuousClock.Instant? { waiting.due }
 
-  mutating func take(until deadline: ContinuousClock.Instant?) throws -> Taking {
+  mutating func take(until deadline: ContinuousClock.Instant?) throws -> TakeResult {
     let place = try terms.directory.openForConsumer(until: deadline)
     try takeOver(at: place)
     if let index = left.indices.last {
@@ -362,7 +362,7 @@ struct DirectoryConsumer: ConsumerSource {
 
 extension DirectoryConsumer {
   /// The consumer's directory, for calls at any time.
-  fileprivate struct Place: ConsumerPlace {
+  fileprivate struct Place: ConsumerMembership {
     let takenPath: String
     let directory: OpenQueue
     let arrivals: Arrivals

@@ -8,8 +8,8 @@ struct DirectoryQueue: QueueStore {
 
   var path: String { queue.directory.path }
 
-  func outlet(for sender: String, _ limits: Queue.Limits) -> any QueueOutlet {
-    BatchOutlet(queue, sender, limits: limits)
+  func outlet(for sender: String, _ limits: Queue.Limits) -> any BatchWriter {
+    DirectoryBatchWriter(queue, sender, limits: limits)
   }
 
   func watchEnds(_ ends: QueueEnds) throws -> any QueueEndWatching {
@@ -141,7 +141,7 @@ struct DirectoryQueue: QueueStore {
       try place.moveOnce(
         QueueDirectory.failedAttachmentPath(attachment), to: AttachmentPlace.path(attachment))
     }
-    return try BatchOutlet(queue, id.batch.sender, limits: .standard)
+    return try DirectoryBatchWriter(queue, id.batch.sender, limits: .standard)
       .adopt(QueueDirectory.failedPath(id))
   }
 
@@ -267,7 +267,7 @@ final class OpenQueue: Sendable {
     _ make: () throws -> QueueDirectory?
   ) throws -> QueueDirectory? {
     if isCourteous {
-      var courtesy = PictureSign.Courtesy()
+      var courtesy = CopyPauseFile.CopyPauseWait()
       courtesy.wait(in: queue.directory.root, until: deadline)
     }
     let container = try queue.directory.root.handle()

@@ -2,7 +2,7 @@ import WormholeSystem
 
 /// A batch in its consumer's directory: its entries are settled one by one, and the file is removed
 /// with the last of them.
-struct DirectoryTaken: TakenStore {
+struct DirectoryTaken: TakenBatchStorage {
   let directory: OpenQueue
   /// The name of the directory in `taken/`.
   let consumer: String

@@ -7,7 +7,7 @@ package import WormholeSystem
 /// A change of several values takes their leases one after another, in the order that it is given.
 package final class Change<Result: Sendable>: Waiting {
   /// A value, or another thing with a lease.
-  typealias Place = (directory: NamedDirectory, file: String, warmLease: WarmLease?)
+  typealias Place = (directory: NamedDirectory, file: String, keptLease: KeptLease?)
 
   private let places: [Place]
   private let terms: ChangeTerms
@@ -17,7 +17,7 @@ package final class Change<Result: Sendable>: Waiting {
   private var prepared: PreparedContent?
   /// The leases that it has; the next one belongs to the place with this number.
   private var leases: [Lease] = []
-  private var courtesy = PictureSign.Courtesy()
+  private var courtesy = CopyPauseFile.CopyPauseWait()
 
   private var path: String {
     let place = places.dropFirst(leases.count).first ?? places.last
@@ -27,17 +27,17 @@ package final class Change<Result: Sendable>: Waiting {
   /// - Parameters:
   ///   - directory: the directory that contains the lease.
   ///   - file: the file in it that the lease protects, for messages.
-  ///   - warmLease: the lease, if this process may have kept it open.
+  ///   - keptLease: the lease, if this process may have kept it open.
   ///   - content: created and written before the lease is taken, and passed to the work as a
   ///     prepared file; not passed if it is small and durable, and there is no disk.
   ///   - work: done under the lease; done again, with newly prepared content, after a lost lease.
   package convenience init(
     _ directory: NamedDirectory, protecting file: String = LeaseSite.lease,
-    keeping warmLease: WarmLease? = nil, _ terms: ChangeTerms,
+    keeping keptLease: KeptLease? = nil, _ terms: ChangeTerms,
     preparing content: (@Sendable () -> PublishedContent)? = nil,
     _ work: @escaping @Sendable (Lease, PreparedContent?) throws -> Result
   ) {
-    self.init([(directory, file, warmLease)], terms, preparing: content) {
+    self.init([(directory, file, keptLease)], terms, preparing: content) {
       try work($0[0], $1)
     }
   }
@@ -66,7 +66,7 @@ package final class Change<Result: Sendable>: Waiting {
       }
       let next = places[leases.count]
       if request == nil, content == nil, terms.durability == .standard,
-        let lease = try next.warmLease?.take(term: terms.term)
+        let lease = try next.keptLease?.take(term: terms.term)
       {
         return try add(lease)
       }
@@ -118,7 +118,7 @@ package final class Change<Result: Sendable>: Waiting {
       return try PreparedContent(content, at: site, durability: terms.durability)
     }
     let request = LeaseRequest(
-      site: site, term: terms.term, deadline: terms.deadline, keeping: place.warmLease)
+      site: site, term: terms.term, deadline: terms.deadline, keeping: place.keptLease)
     self.request = request
     return request
   }

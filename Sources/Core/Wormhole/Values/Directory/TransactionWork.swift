@@ -21,7 +21,7 @@ struct TransactionWork<Result: Sendable>: Sendable {
   }
 
   func change() -> sending Change<Result> {
-    Change(files.map { ($0.directory, LeaseSite.value, $0.warmLease) }, terms) { leases, _ in
+    Change(files.map { ($0.directory, LeaseSite.value, $0.keptLease) }, terms) { leases, _ in
       try perform(leases)
     }
   }
@@ -159,8 +159,8 @@ struct TransactionWork<Result: Sendable>: Sendable {
     guard isRemoved else { return }
     for (part, lease) in settled where succeeds({ try lease.discardNote() }) {
       lease.isDeclared.store(true, ordering: .relaxed)
-      if durability == .standard, let warmLease = files[part.number].warmLease {
-        lease.stayWarm(as: warmLease)
+      if durability == .standard, let keptLease = files[part.number].keptLease {
+        lease.keepOpen(as: keptLease)
       }
     }
   }

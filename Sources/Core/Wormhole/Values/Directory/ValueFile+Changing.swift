@@ -26,9 +26,9 @@ extension ValueFile {
     _ terms: ChangeTerms, _ work: (Lease) throws -> Result
   ) throws -> Result? {
     let root = container.root
-    guard terms.durability == .standard, !root.picture.isExpected, let warmLease else { return nil }
+    guard terms.durability == .standard, !root.picture.isExpected, let keptLease else { return nil }
     return try reporting("change the value", path: path) {
-      guard let lease = try warmLease.take(term: terms.term) else { return nil }
+      guard let lease = try keptLease.take(term: terms.term) else { return nil }
       return try terms.attempt(under: lease, path) { try work(lease) }
     }
   }
@@ -44,7 +44,7 @@ extension ValueFile {
     let content: (@Sendable () -> PublishedContent)? =
       Self.isPrepared(bytes, terms) ? { @Sendable in value.content(bytes, terms) } : nil
     return Change(
-      directory, protecting: name, keeping: warmLease, terms, preparing: content
+      directory, protecting: name, keeping: keptLease, terms, preparing: content
     ) { lease, prepared in
       if let prepared {
         terms.willPublish(prepared.stamp)
@@ -76,7 +76,7 @@ extension ValueFile {
     _ terms: ChangeTerms, _ decide: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
   ) -> sending any Waiting<Result> {
     let value = self
-    return Change(directory, protecting: name, keeping: warmLease, terms) { lease, _ in
+    return Change(directory, protecting: name, keeping: keptLease, terms) { lease, _ in
       try value.modify(terms, under: lease, decide)
     }
   }
@@ -126,13 +126,13 @@ extension ValueFile {
   private func publish(
     _ content: PublishedContent, _ lease: Lease, terms: ChangeTerms, exists: Bool
   ) throws {
-    let diligence = try diligence(terms.durability, byteCount: content.count)
+    let syncLevel = try syncLevel(terms.durability, byteCount: content.count)
     try lease.publish(
-      content, as: name, exists: exists, diligence: diligence, willPublish: terms.willPublish)
-    if case .relaxed = diligence, let warmLease { lease.stayWarm(as: warmLease) }
+      content, as: name, exists: exists, syncLevel: syncLevel, willPublish: terms.willPublish)
+    if case .relaxed = syncLevel, let keptLease { lease.keepOpen(as: keptLease) }
   }
 
-  private func diligence(_ durability: Durability, byteCount: Int) throws -> Diligence {
+  private func syncLevel(_ durability: Durability, byteCount: Int) throws -> SyncLevel {
     guard durability == .standard else { return .durable }
     let root = container.root
     guard directory.kind.outlivesProcesses,

@@ -12,7 +12,7 @@ package final class ValueFile: ValueStore {
   let followUpMark = FollowUps.Mark()
   /// Nil for a long identifier, whose directory is verified at each change, and for a value that ends with
   /// its process.
-  let warmLease: WarmLease?
+  let keptLease: KeptLease?
 
   package init(container: SharedContainer, identifier: String, kind: NameKind) {
     self.container = container
@@ -20,7 +20,7 @@ package final class ValueFile: ValueStore {
     directory = NamedDirectory(root: container.root, kind: kind, identifier: identifier)
     name = Self.name(of: kind.primitive)
     relativePath = directory.relativePath + "/" + name
-    warmLease =
+    keptLease =
       directory.name.longIdentifier == nil && kind.outlivesProcesses
       ? container.root.warmLeases.lease(at: directory.relativePath) : nil
   }

@@ -9,7 +9,7 @@ import WormholeSystem
 /// |---|---|
 /// | a pass reads everything, and records the version of each item | nothing |
 /// | further passes read again what has a new version, until one finds no change: then the picture is as the container was when that pass began | nothing |
-/// | at the first sight of a change a sign is put up; if passes find changes for a second longer, changes wait for a pass or two (`PictureSign`) | three calls for each change, and the time of the passes: one call for each name |
+/// | at the first sight of a change a sign is put up; if passes find changes for a second longer, changes wait for a pass or two (`CopyPauseFile`) | three calls for each change, and the time of the passes: one call for each name |
 ///
 /// So it ends however busy the container is, as long as its users are of this package; files that
 /// other programs change all the time are read for `patience`; then the picture fails.
@@ -74,7 +74,7 @@ final class ContainerPicture {
     let start = realTime()
     return try values.pass { status in
       if let sign = self.sign {
-        guard self.passes == 1, sign.notice + PictureSign.notice < .now else { return }
+        guard self.passes == 1, sign.notice + CopyPauseFile.notice < .now else { return }
         sign.end()
         (self.sign, self.isLong) = (nil, true)
       } else if status.modifiedMoment > start {
@@ -111,7 +111,7 @@ final class ContainerPicture {
       if try pass() == 0 { return }
       pauses += 1
       let isDone = try pause.run {
-        let end = ContinuousClock.now + PictureSign.longest
+        let end = ContinuousClock.now + CopyPauseFile.longest
         repeat { if try pass() == 0 { return true } } while ContinuousClock.now < end
         return false
       }
@@ -234,7 +234,7 @@ private struct ValuePicture {
   private func look(
     _ thing: Thing, at directory: Int32, _ met: (FileStatus) throws -> Void
   ) throws -> (seen: Seen?, bytes: [UInt8]?)? {
-    if thing.part.role == .bell { return try lookAtBell(thing) }
+    if thing.part.role == .post { return try lookAtPost(thing) }
     let status = try tolerating(
       [.noSuchFile, .notDirectory], fileStatus(thing.file, at: directory))
     if let status { try met(status) }
@@ -262,10 +262,10 @@ private struct ValuePicture {
     return .nothing(status.map { Version($0) })
   }
 
-  private func lookAtBell(_ thing: Thing) throws -> (seen: Seen?, bytes: [UInt8]?)? {
-    let bell = try thing.part.meaning(of: thing.identifier, thing.kind, in: container).bytes
-    guard (bell != nil) != (thing.bytes > 0) else { return nil }
-    return (thing.seen, bell == nil ? nil : [0])
+  private func lookAtPost(_ thing: Thing) throws -> (seen: Seen?, bytes: [UInt8]?)? {
+    let posts = try thing.part.meaning(of: thing.identifier, thing.kind, in: container).bytes
+    guard (posts != nil) != (thing.bytes > 0) else { return nil }
+    return (thing.seen, posts == nil ? nil : [0])
   }
 
   private func put(_ bytes: [UInt8]?, of thing: inout Thing) throws {

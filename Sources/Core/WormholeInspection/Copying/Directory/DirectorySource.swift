@@ -124,7 +124,7 @@ struct QueueKeys {
     on name: EntryFile, _ entries: [Batch.Entry], _ files: [(batch: EntryFile, part: String)],
     claimed: Set<String>
   ) throws -> [UInt8] {
-    var claim = BatchClaim(consumer: Self.goneConsumer)
+    var claim = BatchOwner(consumer: Self.goneConsumer)
     claim.settled = Set(name.indices)
     for (file, part) in files {
       let path = part + "/" + file.text
@@ -141,7 +141,7 @@ struct QueueKeys {
       }
     }
     for id in entries.compactMap({ $0.payload?.attachmentID }) where claimed.contains(id) {
-      claim.marks[BatchClaim.movedAwayMark + id] = ""
+      claim.marks[BatchOwner.movedAwayMark + id] = ""
     }
     return try claim.bytes(stamp: "0")
   }

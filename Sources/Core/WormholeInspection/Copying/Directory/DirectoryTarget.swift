@@ -54,7 +54,7 @@ final class DirectoryTarget: CopyTarget {
   func put(_ item: CopiedKey) throws {
     switch item.letter {
     case .value, .state: try putValue(item.value, file(of: item), in: directory(of: item))
-    case .bell: try Bell(root: root, name: item.name).ring()
+    case .post: try PostFile(root: root, name: item.name).post()
     case .presence, .consumer:
       guard item.part == CopiedKey.last else { return }
       let place = try directory(of: item).openOrMake()
@@ -67,9 +67,9 @@ final class DirectoryTarget: CopyTarget {
   /// Removes written keys, except a queue's.
   func remove(_ item: CopiedKey) throws {
     guard item.letter != .queue, let place = try directory(of: item).open() else { return }
-    if item.letter == .bell {
-      let bell = Bell(root: root, name: item.name)
-      _ = try bell.remove(bell.sound())
+    if item.letter == .post {
+      let posts = PostFile(root: root, name: item.name)
+      _ = try posts.remove(posts.mark())
     } else {
       try removeIfPresent(file(of: item), at: place.rawValue)
     }
@@ -82,7 +82,7 @@ final class DirectoryTarget: CopyTarget {
   private func file(of item: CopiedKey) -> String {
     let parts = root.parts[item.kind.primitive]
     guard let name = parts.first(where: { $0.copied == .meaning && $0.name != nil })?.name else {
-      preconditionFailure("each letter but a bell's and a queue's has a file")
+      preconditionFailure("each letter but a post's and a queue's has a file")
     }
     return name
   }

@@ -7,7 +7,7 @@ import WormholeSystem
 final class QueueWriter {
   private let place: QueueDirectory
   /// The claims, by their batches; a claim comes before its batch.
-  private var claims: [String: BatchClaim] = [:]
+  private var claims: [String: BatchOwner] = [:]
   /// The ids of files that are kept with failures.
   private var kept: Set<String> = []
   private var waiting: [(id: String, manifest: AttachmentManifest)] = []
@@ -35,7 +35,7 @@ final class QueueWriter {
     // Keys are foreign text: no name becomes a path with several parts.
     guard parts.count == 2 || [.receipts, .outcomes, .pieces].contains(part) else { return }
     switch part {
-    case .claims: claims[rest] = BatchClaim(value)
+    case .claims: claims[rest] = BatchOwner(value)
     case .entries: try putBatch(rest, value)
     case .receipts: try parts.last.flatMap { EntryFile($0) }.map { try putReceipt($0, value) }
     case .outcomes: try parts.last.flatMap { OutcomeFile.id($0) }.map { try putOutcome($0, value) }
@@ -60,7 +60,7 @@ final class QueueWriter {
     try place.mark(path, as: name, batch.keys)
   }
 
-  private func putClaim(_ claim: BatchClaim, _ path: String) throws {
+  private func putClaim(_ claim: BatchOwner, _ path: String) throws {
     if !claim.deliveries.isEmpty {
       try write(Array(claim.deliveries.utf8), as: path + QueueDirectory.deliveriesSuffix)
     }
@@ -130,8 +130,8 @@ final class QueueWriter {
   /// Gives each file the place of its entry.
   func finish() throws {
     let claimed = Set(
-      claims.values.flatMap(\.marks.keys).filter { $0.hasPrefix(BatchClaim.movedAwayMark) }.map {
-        String($0.dropFirst(BatchClaim.movedAwayMark.count))
+      claims.values.flatMap(\.marks.keys).filter { $0.hasPrefix(BatchOwner.movedAwayMark) }.map {
+        String($0.dropFirst(BatchOwner.movedAwayMark.count))
       })
     if !waiting.isEmpty { try place.makeDirectory(AttachmentPlace.directory) }
     for (id, manifest) in waiting { try putFile(manifest, in: AttachmentPlace.path(id)) }

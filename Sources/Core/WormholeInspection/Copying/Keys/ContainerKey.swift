@@ -60,7 +60,7 @@ package enum QueueKeyPart: String, Sendable {
 package struct CopiedKey: Sendable {
   package enum Letter: String, Sendable {
     case value = "v"
-    case bell = "n"
+    case post = "n"
     case state = "s"
     case presence = "p"
     case consumer = "c"
@@ -69,7 +69,7 @@ package struct CopiedKey: Sendable {
 
     init(of part: ContainerPart, _ kind: NameKind) {
       switch (part.role, kind.primitive) {
-      case (.bell, _): self = .bell
+      case (.post, _): self = .post
       case (.last, .presence): self = .presence
       case (.last, _): self = .consumer
       case (_, .notification): self = .state
@@ -80,7 +80,7 @@ package struct CopiedKey: Sendable {
     package var primitive: NameKind.Primitive {
       switch self {
       case .value: .value
-      case .bell, .state: .notification
+      case .post, .state: .notification
       case .presence: .presence
       case .consumer: .consumer
       case .queue: .queue
@@ -133,7 +133,7 @@ extension CopiedKey {
   /// As `ContainerKey`; nil, too, for a key that no container has.
   package init?(_ key: ArraySlice<UInt8>, _ value: [UInt8]) {
     guard let key = ContainerKey(key), let letter = Letter(rawValue: key.letter),
-      key.rest.isEmpty || ![.value, .bell, .state].contains(letter)
+      key.rest.isEmpty || ![.value, .post, .state].contains(letter)
     else { return nil }
     self.init(
       letter: letter, isOwn: key.isOwn, name: key.name, part: key.rest.joined(separator: "/"),
@@ -147,9 +147,9 @@ extension ContainerPart {
     of name: String, _ kind: NameKind, in container: SharedContainer
   ) throws -> (bytes: [UInt8]?, version: Version?) {
     switch role {
-    case .bell:
-      let bell = try Bell(root: container.root, name: name).sound().marks.map(\.text).min()
-      return (bell.map { Array($0.utf8) }, nil)
+    case .post:
+      let posts = try PostFile(root: container.root, name: name).mark().marks.map(\.text).min()
+      return (posts.map { Array($0.utf8) }, nil)
     // Present registrations end with their processes.
     case .last:
       let directory = NamedDirectory(root: container.root, kind: kind, identifier: name)

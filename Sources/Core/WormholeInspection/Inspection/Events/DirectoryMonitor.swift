@@ -235,7 +235,7 @@ struct DirectoryLooks {
       // That of a log changes with each message.
       case .content where place.kind.primitive == .log: nil
       case .content: new == nil ? .removed : .changed
-      case .bell: new == nil ? nil : .posted
+      case .post: new == nil ? nil : .posted
       case .message: new == nil ? nil : .appended
       case .taken: new == nil ? .changed : nil
       default: .changed

@@ -371,7 +371,7 @@ final class DirectoryMailbox: Mailbox {
     let directory = mailbox.directory.rawValue
     do throws(Errno) {
       let content = try place.root.readEntry(
-        text, at: directory, beside: mailbox.status, maximumBytes: MailboxOutlet.maximumBytes)
+        text, at: directory, beside: mailbox.status, maximumBytes: MailboxSender.maximumBytes)
       switch content {
       // Read already, or the whole mailbox is gone.
       case .missing: return

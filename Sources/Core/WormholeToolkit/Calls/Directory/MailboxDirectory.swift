@@ -164,7 +164,7 @@ package struct MailboxDirectory: Sendable {
       let isNew = entry.name.hasPrefix(newPrefix)
       // A new mailbox that cannot be examined has its final name by now.
       let isAbandoned = try? !isNew || fileStatus(path, at: container).isStale
-      guard isNew || MailboxOutlet.isAddress(entry.name.text), try isDead(path, at: container),
+      guard isNew || MailboxSender.isAddress(entry.name.text), try isDead(path, at: container),
         isAbandoned == true
       else { return nil }
       return path
@@ -263,7 +263,7 @@ private final class DirectoryMailboxWriter: MailboxWriter {
 
   func post(
     _ bytes: [UInt8], until deadline: ContinuousClock.Instant?
-  ) throws -> MailboxOutlet.Outcome {
+  ) throws -> MailboxSender.Outcome {
     do {
       let handle = try place.root.handle()
       return try withExtendedLifetime(handle) {

@@ -181,7 +181,7 @@ final class ItemAcquisition: Waiting {
 
   private func siteToClaim() throws -> ItemSite {
     if request != nil, let site { return site }
-    let kept = hasLookedForSite ? nil : WarmSites.shared.take(location)
+    let kept = hasLookedForSite ? nil : KeptSites.shared.take(location)
     let site = try kept ?? ItemSite.openOrMake(location, isMissing: !hasLookedForSite)
     hasLookedForSite = true
     self.site = site

@@ -25,7 +25,7 @@ package final class ItemSite: Sendable {
   let lease: LeaseSite
   private let directory: SharedDescriptor
   private let status: FileStatus
-  private let warmSite = Mutex<WarmSite?>(nil)
+  private let keptSite = Mutex<KeptSite?>(nil)
 
   package static let prefix = ".coordination-"
   static let trashPrefix = "trash-"
@@ -238,7 +238,7 @@ package final class ItemSite: Sendable {
     toLease request: inout LeaseRequest?, until deadline: ContinuousClock.Instant,
     _ body: (Lease) throws -> WaitingStep<Outcome>
   ) throws -> WaitingStep<Outcome> {
-    if request == nil, let lease = try warmSite.withLock(\.self)?.takeLease(of: location) {
+    if request == nil, let lease = try keptSite.withLock(\.self)?.takeLease(of: location) {
       return try withExtendedLifetime(lease) { try body(lease) }
     }
     let current = request ?? leaseRequest(until: deadline)
@@ -250,28 +250,28 @@ package final class ItemSite: Sendable {
   }
 
   /// The directory for a new claim, if the last one of this process has left its own in the lease.
-  func takeSpare() -> WarmSite.Spare? { warmSite.withLock(\.self)?.takeSpare() }
+  func takeSpare() -> KeptSite.Spare? { keptSite.withLock(\.self)?.takeSpare() }
 
   /// Leaves the lease open after a claim was made, if the site is kept and no other process uses it.
-  func stayWarm(_ lease: Lease, with claim: String) {
-    guard let warmSite = warmSite.withLock(\.self),
+  func keepOpen(_ lease: Lease, with claim: String) {
+    guard let keptSite = keptSite.withLock(\.self),
       lease.surroundings.allSatisfy(self.lease.isOfNobody)
     else { return }
-    warmSite.leave(lease, claim: claim)
+    keptSite.leave(lease, claim: claim)
   }
 
   /// Leaves the directory of the only claim in the lease, if the item is changed again and again.
   ///
-  /// - Returns: false if it is not; otherwise the site is to be kept (`WarmSites`).
+  /// - Returns: false if it is not; otherwise the site is to be kept (`KeptSites`).
   func endWarm(
     _ claim: String, _ directory: SharedDescriptor, under lease: Lease
   ) throws -> Bool {
-    guard lease.site.home.access == .owner, WarmSites.shared.countChange(of: location),
+    guard lease.site.home.access == .owner, KeptSites.shared.countChange(of: location),
       lease.surroundings.allSatisfy({ $0.text == claim || self.lease.isOfNobody($0) }),
-      let warmSite = try makeWarmSite(), try isEmpty(directory),
+      let keptSite = try makeKeptSite(), try isEmpty(directory),
       let entry = try lease.takeIn(claim, as: LeaseSite.spare)
     else { return false }
-    warmSite.leave(lease, spare: (entry, directory))
+    keptSite.leave(lease, spare: (entry, directory))
     return true
   }
 
@@ -280,14 +280,14 @@ package final class ItemSite: Sendable {
 
   // Only where each change of a directory shows in its times, and not in another user's directory: that
   // user could not open the site. The same holds for a directory of all users.
-  private func makeWarmSite() throws(Errno) -> WarmSite? {
-    if let warmSite = warmSite.withLock(\.self) { return warmSite }
+  private func makeKeptSite() throws(Errno) -> KeptSite? {
+    if let keptSite = keptSite.withLock(\.self) { return keptSite }
     let hasFineTimes = status.changedNanoseconds % 1_000 != 0
     guard hasFineTimes, try directory.descriptor.fileSystem().showsEachChange else { return nil }
     let parent = try fileStatus("..", at: descriptor)
     guard parent.owner == status.owner, parent.permissions & 0o002 == 0 else { return nil }
-    let made = WarmSite()
-    warmSite.withLock { $0 = made }
+    let made = KeptSite()
+    keptSite.withLock { $0 = made }
     return made
   }
 
@@ -300,7 +300,7 @@ package final class ItemSite: Sendable {
   }
 
   /// Closes the lease, because a claim has another name, or the site is left.
-  func cool() { warmSite.withLock(\.self)?.close() }
+  func closeKept() { keptSite.withLock(\.self)?.close() }
 
   /// Whether a process that looks for the item's site finds this one.
   func isAtItsPlace() throws(Errno) -> Bool {

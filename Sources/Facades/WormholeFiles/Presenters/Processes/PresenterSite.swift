@@ -164,7 +164,7 @@ final class PresenterSite: Sendable {
   }
 
   private func notify(_ member: Member, of news: [String: String]) {
-    guard let outlet = MailboxOutlet(in: container, to: member.mailbox) else { return }
+    guard let outlet = MailboxSender(in: container, to: member.mailbox) else { return }
     let message = news.merging(["presenter": member.id]) { $1 }.mapValues(PropertyListValue.string)
     // Its own watch finds most moves, too, and a look finds the copy.
     Diagnostics.reporting { _ = try calls.notify(.dictionary(message), to: outlet) }

@@ -25,12 +25,12 @@ final class ItemWatcher: Sendable {
   private let queue = Blocking.queue()
   private let pending = Mutex(Pending())
   /// Nil after the end.
-  private let state = Mutex<ItemLook?>(nil)
+  private let state = Mutex<ItemSnapshot?>(nil)
 
   /// - Parameter report: gets the notices, on any thread.
   init(_ report: @escaping @Sendable ([PresenterNotice]) -> Void) {
     self.report = report
-    let look = ItemLook { [weak self] source, news in
+    let look = ItemSnapshot { [weak self] source, news in
       self?.pending.withLock { $0.news[source, default: WatchNews()].merge(news) }
       self?.schedule(after: nil)
     }
@@ -98,9 +98,9 @@ final class ItemWatcher: Sendable {
   }
 
   /// Changes the known state, and reports the findings.
-  private func update(_ body: (inout ItemLook?) -> ItemLook.Result?) {
+  private func update(_ body: (inout ItemSnapshot?) -> ItemSnapshot.Result?) {
     let before = path
-    let result = state.withLock { state -> ItemLook.Result? in
+    let result = state.withLock { state -> ItemSnapshot.Result? in
       let result = body(&state)
       // Before the notices, so that a presenter that hears of a move, and asks, gets the new path.
       remember(state)
@@ -114,7 +114,7 @@ final class ItemWatcher: Sendable {
     if let next = result.nextLook { schedule(after: next) }
   }
 
-  private func remember(_ state: ItemLook?) {
+  private func remember(_ state: ItemSnapshot?) {
     pending.withLock { pending in
       pending.path = state?.path
       pending.named = state?.named
@@ -169,7 +169,7 @@ final class ItemWatcher: Sendable {
         state?.follow(to: moved)
         // An entry may have appeared at the new place before that was watched.
         var result =
-          state?.isPresent == true ? ItemLook.Result() : look(&state, [:], at: [old, new])
+          state?.isPresent == true ? ItemSnapshot.Result() : look(&state, [:], at: [old, new])
         if !isOwn { result.notices.insert(.moved(moved), at: 0) }
         return result
       }
@@ -189,14 +189,14 @@ final class ItemWatcher: Sendable {
 
   // A look at certain paths as well, at once.
   private func look(
-    _ state: inout ItemLook?, _ news: [ItemTree.NodeID: WatchNews], at paths: [ItemPath]
-  ) -> ItemLook.Result {
+    _ state: inout ItemSnapshot?, _ news: [ItemTree.NodeID: WatchNews], at paths: [ItemPath]
+  ) -> ItemSnapshot.Result {
     var news = news
     for path in paths {
       guard let place = state?.place(of: path) else { continue }
       news[place.node, default: WatchNews()].add(place.name)
     }
-    return state?.look(news, isLast: true) ?? ItemLook.Result()
+    return state?.look(news, isLast: true) ?? ItemSnapshot.Result()
   }
 
   private static func isOwn(

@@ -42,7 +42,7 @@ extension CommandDescription {
       try JSONInput.read(Array($0.utf8), source: "the value of --default", nulls: arguments.nulls)
     }
     let change = try MessageChange(arguments, environment)
-    let first = names.count == 1 ? FirstLook.value(names[0]) : nil
+    let first = names.count == 1 ? Prefetch.value(names[0]) : nil
     let (container, deadline) = (try arguments.container.open(first), arguments.deadline())
     let term = arguments.duration("term") ?? LeaseDeclaration.whileRunning
     guard names.count > 1 else {

@@ -87,7 +87,7 @@ extension ParsedArguments {
     _ environment: CommandEnvironment, sendingTo queue: String? = nil
   ) throws -> PeerSession {
     let name = sessionName(environment)
-    let first = queue.map { FirstLook.queue($0, isOwn: true, sender: EncodedName(name)) }
+    let first = queue.map { Prefetch.queue($0, isOwn: true, sender: EncodedName(name)) }
     return try PeerSession(name, in: container.open(first))
   }
 

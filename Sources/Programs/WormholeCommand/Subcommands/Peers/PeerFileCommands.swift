@@ -53,7 +53,7 @@ extension CommandDescription {
     let deadline = arguments.deadline()
     let directory = try ReceivingDirectory(arguments.requiredText("into"))
     let name = arguments.requiredText("name")
-    let first = FirstLook.queue(PeerNames.files(name), isOwn: true)
+    let first = Prefetch.queue(PeerNames.files(name), isOwn: true)
     let session = try PeerSession(name, in: arguments.container.open(first))
     let interruption = try Interruption(endsWithReader: arguments.tail == nil)
     try session.leavingNoName(forFiles: true) { hasReceived in

@@ -143,7 +143,7 @@ extension CommandDescription {
   ) { arguments, environment in
     let deadline = arguments.deadline()
     let name = arguments.requiredText("name")
-    let first = FirstLook.queue(PeerNames.messages(name), isOwn: true)
+    let first = Prefetch.queue(PeerNames.messages(name), isOwn: true)
     let session = try PeerSession(name, in: arguments.container.open(first))
     let interruption = try Interruption(adopts: true, endsWithReader: arguments.tail == nil)
     try session.leavingNoName(forFiles: false) { hasReceived in

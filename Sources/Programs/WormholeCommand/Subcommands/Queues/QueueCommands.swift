@@ -203,7 +203,7 @@ extension ParsedArguments {
   fileprivate func openSender(_ environment: CommandEnvironment) throws -> Queue.Sender {
     let name = requiredText("name")
     let own = sessionName(environment)
-    let first = FirstLook.queue(name, sender: EncodedName(own))
+    let first = Prefetch.queue(name, sender: EncodedName(own))
     return try container.open(first).queue(name).sender(own)
   }
 }

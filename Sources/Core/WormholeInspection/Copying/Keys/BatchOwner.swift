@@ -10,7 +10,7 @@ import WormholePropertyLists
 /// | `deliveries` | the record of deliveries; see `DeliveryLog` |
 /// | `settled` | the entries that have ended |
 /// | `marks` | the consumer's progress with entries, by their numbers |
-package struct BatchClaim: Sendable {
+package struct BatchOwner: Sendable {
   package var consumer: String
   package var deliveries = ""
   package var settled: Set<Int> = []

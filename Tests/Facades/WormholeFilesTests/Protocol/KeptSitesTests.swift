@@ -56,7 +56,7 @@ struct WarmSitesTests {
   @Test("is not kept after a few changes")
   func notKept() throws {
     for _ in 0..<20 {
-      WarmSites.shared.removeAll()
+      KeptSites.shared.removeAll()
       for _ in 0..<5 { try change() }
       #expect(try !isKept, "\(scene.directory.listing)")
     }
@@ -92,7 +92,7 @@ struct WarmSitesTests {
   func inherited() throws {
     try eventually("the site is kept until the other one comes") {
       try warm()
-      guard let site = WarmSites.shared.take(try scene.location("d/a")) else { return false }
+      guard let site = KeptSites.shared.take(try scene.location("d/a")) else { return false }
       let held = scene.directory.path + "/d/.coordination-a/held"
       // As the child has it. Other tests close descriptors meanwhile, or have some of too long paths.
       let copies = try RaceScene.names("/proc/self/fd").compactMap { Int32($0) }.filter {
@@ -104,7 +104,7 @@ struct WarmSitesTests {
       defer { access.end() }
       // tmpfs need not show that a directory was removed, and then one made.
       #expect(try fileStatus(held).modifiedNanoseconds != before.modifiedNanoseconds)
-      guard WarmSites.shared.keep(site) else {
+      guard KeptSites.shared.keep(site) else {
         SiteRemoval().add(site)
         return false
       }
@@ -129,8 +129,8 @@ struct WarmSitesTests {
   func waitedFor() throws {
     try eventually("the claim is in a site that is kept") {
       try warm()
-      guard let site = WarmSites.shared.take(try scene.location("d/a")) else { return false }
-      guard WarmSites.shared.keep(site) else {
+      guard let site = KeptSites.shared.take(try scene.location("d/a")) else { return false }
+      guard KeptSites.shared.keep(site) else {
         // Another test has forgotten it.
         SiteRemoval().add(site)
         return false
@@ -142,7 +142,7 @@ struct WarmSitesTests {
       let other = try scene.acquisition("d/a", .content, until: soon)
       #expect(try scene.isWaiting(other))
       try AccessClosing(session).run()
-      #expect(!WarmSites.shared.countChange(of: try scene.location("d/a")))
+      #expect(!KeptSites.shared.countChange(of: try scene.location("d/a")))
       try other.run().end()
       return true
     }
@@ -262,10 +262,10 @@ struct WarmSitesTests {
   @Test("is not kept beside sixteen others, even if many accesses end at once")
   func limit() throws {
     let sites = try (0..<20).map { try ItemSite.openOrMake(scene.location("d/\($0)")) }
-    for site in sites { _ = WarmSites.shared.countChange(of: site.location) }
+    for site in sites { _ = KeptSites.shared.countChange(of: site.location) }
     var kept = 0
     for site in sites {
-      if WarmSites.shared.keep(site) { kept += 1 } else { SiteRemoval().add(site) }
+      if KeptSites.shared.keep(site) { kept += 1 } else { SiteRemoval().add(site) }
     }
     #expect(kept <= 16)
     #expect(try scene.names("d") == ["a"], "\(scene.directory.listing)")

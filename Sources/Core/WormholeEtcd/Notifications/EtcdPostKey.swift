@@ -5,13 +5,13 @@ import WormholeSystem
 ///
 /// A post whose answer is lost is made again, because two posts count as one. Its only condition is that
 /// the container exists: a late copy overwrites nothing.
-struct EtcdBell: BellStore {
+struct EtcdPostKey: PostStore {
   let etcd: EtcdContainer
   let key: [UInt8]
 
   var path: String { etcd.location(of: key) }
 
-  func ring() throws {
+  func post() throws {
     var post = EtcdTransaction(if: [], then: [])
     etcd.requireContainer(in: &post)
     post.operations = [.put(key: key, value: Array(Nonce.next().utf8))]
@@ -21,10 +21,10 @@ struct EtcdBell: BellStore {
     }
   }
 
-  func sound() throws -> BellSound { Self.sound(try etcd.glance(at: .key(key)).items.first) }
+  func mark() throws -> PostMark { Self.mark(try etcd.glance(at: .key(key)).items.first) }
 
-  func remove(_ sound: BellSound) throws -> Bool {
-    guard let mark = sound.marks.first, let revision = Int64(mark.text) else { return true }
+  func remove(_ mark: PostMark) throws -> Bool {
+    guard let mark = mark.marks.first, let revision = Int64(mark.text) else { return true }
     return try etcd.changing { () throws(EtcdError) in
       try etcd.repeating(
         EtcdTransaction(if: [.modified(key, at: revision)], then: [.delete(.key(key))])
@@ -32,15 +32,15 @@ struct EtcdBell: BellStore {
     }
   }
 
-  fileprivate static func sound(_ item: KeyValue?) -> BellSound {
-    BellSound(Set(item.map { [FileName("\($0.modified)")] } ?? []))
+  fileprivate static func mark(_ item: KeyValue?) -> PostMark {
+    PostMark(Set(item.map { [FileName("\($0.modified)")] } ?? []))
   }
 
-  func listen(_ signal: @escaping @Sendable () -> Void) throws -> any BellWatching {
+  func listen(_ signal: @escaping @Sendable () -> Void) throws -> any PostWatching {
     Followed(etcd: etcd, key: try MirroredKey(etcd, key, signal))
   }
 
-  private struct Followed: BellWatching {
+  private struct Followed: PostWatching {
     let etcd: EtcdContainer
     let key: MirroredKey
 
@@ -48,10 +48,10 @@ struct EtcdBell: BellStore {
 
     func cancel() { key.cancel() }
 
-    func sound(ofNow: Bool) throws -> BellSound {
+    func mark(ofNow: Bool) throws -> PostMark {
       if ofNow { try key.mirror.catchUp(until: etcd.soon) }
       if let failure = key.mirror.failure { throw failure }
-      return EtcdBell.sound(key.state.item)
+      return EtcdPostKey.mark(key.state.item)
     }
   }
 }

@@ -3,7 +3,7 @@ import WormholePropertyLists
 import WormholeSystem
 
 /// The writer of a sender's batches, one after another: stamps them, checks the limits, and stores.
-final class BatchOutlet: QueueOutlet {
+final class DirectoryBatchWriter: BatchWriter {
   private let queue: Queue
   private let directory: OpenQueue
   private let sender: String
@@ -31,7 +31,7 @@ final class BatchOutlet: QueueOutlet {
   // MARK: Storing
 
   func store(
-    _ bytes: [UInt8], _ entries: [Batch.Entry], position: Submission.Place, isDurable: Bool,
+    _ bytes: [UInt8], _ entries: [Batch.Entry], position: Submission.Schedule, isDurable: Bool,
     under role: RoleProof?
   ) throws -> EntryFile {
     guard let role else {
@@ -44,7 +44,7 @@ final class BatchOutlet: QueueOutlet {
 
   /// - Parameter lease: the lease of a role; nothing is stored once it was taken over.
   private func store(
-    _ bytes: [UInt8], _ entries: [Batch.Entry], position: Submission.Place, isDurable: Bool,
+    _ bytes: [UInt8], _ entries: [Batch.Entry], position: Submission.Schedule, isDurable: Bool,
     through lease: Lease? = nil
   ) throws -> EntryFile {
     let count = entries.count

@@ -16,8 +16,8 @@ import WormholeSystem
 /// for the item changes the times of the lease. Then the next access takes the ordinary way, which is so
 /// much slower that the waiting process comes first, and the site is not kept for a while
 /// (Tests/Models/claims.pml, WARM).
-final class WarmSites: Sendable {
-  static let shared = WarmSites()
+final class KeptSites: Sendable {
+  static let shared = KeptSites()
 
   private struct Item {
     let location: ItemPath
@@ -120,7 +120,7 @@ final class WarmSites: Sendable {
       }
       let process = ProcessIdentity.current.processID
       if owner.exchange(process, ordering: .relaxed) != process {
-        Program.atExit { WarmSites.shared.removeAtExit() }
+        Program.atExit { KeptSites.shared.removeAtExit() }
       }
       state.items[index].site = site
       return true
@@ -169,7 +169,7 @@ final class WarmSites: Sendable {
 }
 
 /// What this process keeps of a site between two steps under its lease.
-final class WarmSite: Sendable {
+final class KeptSite: Sendable {
   /// The directory of a claim that has ended, empty and still locked by this process.
   typealias Spare = (entry: String, directory: SharedDescriptor)
 
@@ -178,7 +178,7 @@ final class WarmSite: Sendable {
     var spare: Spare?
   }
 
-  private let lease = WarmLease()
+  private let lease = KeptLease()
   private let state = Mutex(State())
 
   /// Takes the lease if nobody was holder since it was left.
@@ -187,7 +187,7 @@ final class WarmSite: Sendable {
   func takeLease(of location: ItemPath) throws -> Lease? {
     guard state.withLock({ exchange(&$0.isWarm, with: false) }) else { return nil }
     if let lease = try lease.take(term: Value.standardTerm) { return lease }
-    WarmSites.shared.meetOther(location)
+    KeptSites.shared.meetOther(location)
     // The spare went with the lease.
     close()
     return nil
@@ -199,7 +199,7 @@ final class WarmSite: Sendable {
   ///   - claim: the only claim in the site.
   ///   - spare: the directory in the lease.
   func leave(_ lease: Lease, claim: String? = nil, spare: Spare? = nil) {
-    lease.stayWarm(as: self.lease, among: claim.map { [FileName($0)] } ?? [])
+    lease.keepOpen(as: self.lease, among: claim.map { [FileName($0)] } ?? [])
     state.withLock { $0 = State(isWarm: true, spare: spare) }
   }
 

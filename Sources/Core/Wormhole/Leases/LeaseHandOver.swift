@@ -7,7 +7,7 @@ import WormholeSystem
 /// The file `held/clean` contains a counter. A release adds one to it and wakes one waiter. This is only
 /// a hint: a waiter never waits longer for it than a moment, and then tries by itself, so it does not
 /// matter if the waiter that was woken is dead, or if a holder of another kind wakes none.
-final class Turns: Sendable {
+final class LeaseHandOver: Sendable {
   private struct State: Sendable {
     var counter: FileCounter?
     /// When the counter was last seen.
@@ -76,11 +76,11 @@ final class Turns: Sendable {
   func close() { state.withLock { $0 = State() } }
 }
 
-extension Turns.Look {
+extension LeaseHandOver.Look {
   /// Returns the pause until the next attempt.
   ///
   /// - Parameter interval: The pause among processes that hand over nothing.
   func pause<Outcome>(_ interval: Duration) -> WaitingStep<Outcome> {
-    .turn(counter, seen: value, isHandedOver ? Turns.turn : interval)
+    .turn(counter, seen: value, isHandedOver ? LeaseHandOver.turn : interval)
   }
 }

@@ -13,7 +13,7 @@ import WormholeSystem
 ///
 /// All are closed once a second, because this process does not learn that the directory of a name was
 /// moved, and because an open directory delays the events of its removal.
-package final class WarmLease: Sendable {
+package final class KeptLease: Sendable {
   private struct Kept: Sendable {
     let site: LeaseSite
     let held: HeldDirectory
@@ -32,7 +32,7 @@ package final class WarmLease: Sendable {
 
   private let state = Mutex(State())
   /// Its hand-over to processes that wait for it.
-  let turns = Turns()
+  let turns = LeaseHandOver()
 
   package init() {}
 
@@ -108,15 +108,15 @@ package final class WarmLease: Sendable {
 
 /// The leases of a container that this process keeps open.
 final class WarmLeases: Sendable {
-  private let names = NameMemories { WarmLease() }
-  private let open = Mutex<[WarmLease]>([])
+  private let names = NameMemories { KeptLease() }
+  private let open = Mutex<[KeptLease]>([])
   /// The limit of the descriptors that they use.
   private static let limit = 16
 
   /// - Parameter path: The directory of the value, relative to the container.
-  func lease(at path: String) -> WarmLease { names.memory(of: path) }
+  func lease(at path: String) -> KeptLease { names.memory(of: path) }
 
-  fileprivate func list(_ lease: WarmLease, in root: ContainerRoot) {
+  fileprivate func list(_ lease: KeptLease, in root: ContainerRoot) {
     let oldest = open.withLock { open in
       open.append(lease)
       return open.count > Self.limit ? open.removeFirst() : nil

@@ -2,12 +2,12 @@ import Wormhole
 import WormholeInspection
 
 /// The known state of a batch at one revision.
-struct EtcdLook {
+struct EtcdBatchState {
   /// The waiting or taken batch; nil if it is gone.
   var entry: KeyValue?
   /// Its content; nil if it is gone or cannot be read.
   var batch: Batch?
-  var claim: BatchClaim?
+  var claim: BatchOwner?
   /// The claim's key.
   var claimed: KeyValue?
   var outcomes: [Int: QueueEntryStatus] = [:]
@@ -24,10 +24,10 @@ extension EtcdQueue {
   /// How many batches are looked at in one request.
   static let looksAtOnce = 32
 
-  func look(at batch: EntryFile) throws(EtcdError) -> EtcdLook { try looks(at: [batch])[0] }
+  func look(at batch: EntryFile) throws(EtcdError) -> EtcdBatchState { try looks(at: [batch])[0] }
 
-  func looks(at batches: [EntryFile]) throws(EtcdError) -> [EtcdLook] {
-    var looks: [EtcdLook] = []
+  func looks(at batches: [EntryFile]) throws(EtcdError) -> [EtcdBatchState] {
+    var looks: [EtcdBatchState] = []
     for some in batches.parts(of: Self.looksAtOnce) {
       let ranges = some.flatMap {
         [.key(entryKey($0)), .key(claimKey($0)), outcomes(of: $0)] as [KeyRange]
@@ -38,12 +38,12 @@ extension EtcdQueue {
     return looks
   }
 
-  private func look(at batch: EntryFile, _ items: [[KeyValue]]) -> EtcdLook {
-    var look = EtcdLook()
+  private func look(at batch: EntryFile, _ items: [[KeyValue]]) -> EtcdBatchState {
+    var look = EtcdBatchState()
     look.entry = items[0].first
     look.batch = look.entry.flatMap { Batch(found: $0.value, count: batch.total) }
     if let claim = items[1].first {
-      look.claim = BatchClaim(claim.value)
+      look.claim = BatchOwner(claim.value)
       look.claimed = claim
     }
     for item in items[2] {

@@ -30,9 +30,9 @@ struct WarmLeaseTests {
   }
 
   private func take() throws -> (lease: HeldLease, directory: HeldDirectory)? {
-    let warmLease = try #require(value.store.file.warmLease)
-    guard let lease = try warmLease.take(term: .seconds(600)) else { return nil }
-    lease.stayWarm(as: warmLease)
+    let keptLease = try #require(value.store.file.keptLease)
+    guard let lease = try keptLease.take(term: .seconds(600)) else { return nil }
+    lease.keepOpen(as: keptLease)
     return (HeldLease(lease), lease.held)
   }
 
@@ -63,7 +63,7 @@ struct WarmLeaseTests {
     defer { for copy in copies { close(copy) } }
     try eventually("it is taken again within a second") {
       try value.replace(with: 1)
-      let lease = try value.store.file.warmLease?.take(term: .seconds(600))
+      let lease = try value.store.file.keptLease?.take(term: .seconds(600))
       // As the child has it.
       if let lease { copies.append(dup(lease.held.descriptor.rawValue)) }
       return lease != nil
@@ -126,7 +126,7 @@ struct WarmLeaseTests {
     try value.replace(with: 1)
     let (held, _) = try takenWithDirectory()
     let far = ContinuousClock.now + .seconds(30)
-    let request = try scene.request(keeping: value.store.file.warmLease)
+    let request = try scene.request(keeping: value.store.file.keptLease)
     while true {
       let step = try request.step()
       guard case .turn(let counter, let seen, _) = step else {
@@ -198,12 +198,12 @@ struct WarmLeaseTests {
   func unattended() throws {
     for _ in 0..<3 { try value.replace(with: 1) }
     try eventually("all are closed") { root.followUps.isDone && root.warmLeases.count == 0 }
-    let warmLease = try #require(value.store.file.warmLease)
-    var lease: Lease? = try scene.request(keeping: warmLease).run()
-    lease?.stayWarm(as: warmLease)
+    let keptLease = try #require(value.store.file.keptLease)
+    var lease: Lease? = try scene.request(keeping: keptLease).run()
+    lease?.keepOpen(as: keptLease)
     lease = nil
     #expect(root.warmLeases.count == 0)
-    #expect(try warmLease.take(term: .seconds(600)) == nil)
+    #expect(try keptLease.take(term: .seconds(600)) == nil)
   }
 
   @Test("is not that of a container that was replaced")

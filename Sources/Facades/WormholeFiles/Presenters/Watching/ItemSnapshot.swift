@@ -8,7 +8,7 @@ import WormholeToolkit
 /// last file there shows that file's place (proc_pid_fd(5)). If a link on the way is pointed elsewhere, the
 /// item is what the path that the user named leads to now, as for `tail -F`. Editors and publishers leave the path
 /// empty for a moment, so only a second look concludes that an item was moved away.
-struct ItemLook {
+struct ItemSnapshot {
   /// A result, and after how many milliseconds to look again, if needed.
   struct Result {
     var notices: [PresenterNotice] = []

@@ -7,7 +7,7 @@ import WormholeSystem
 /// The path is only a guess: if another process has posted since, the file has another name, and the
 /// poster looks. No descriptor is kept, because an open directory delays the event of its removal,
 /// and observers elsewhere would stay with the removed one.
-final class LastBell: Sendable {
+final class LastPost: Sendable {
   private struct Paths: Sendable {
     var current: ComposedPath
     /// The path before, whose end becomes a name that was never used.

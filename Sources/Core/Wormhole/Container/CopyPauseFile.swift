@@ -20,7 +20,7 @@ package import WormholeSystem
 ///
 /// **If you break this rule**, and change something in the pause, a copy of a busy container takes
 /// longer; it is never wrong.
-package final class PictureSign: Sendable {
+package final class CopyPauseFile: Sendable {
   /// The longest pause: the term of a lease.
   package static let longest = LeaseDeclaration.standardTerm
   /// How long a copier waits before its first pause, so that all processes know of it.
@@ -62,7 +62,7 @@ package final class PictureSign: Sendable {
   }
 
   /// One change's wait for the end of a pause.
-  package struct Courtesy {
+  package struct CopyPauseWait {
     private var since: ContinuousClock.Instant?
     private var observed = Observed()
 
@@ -82,7 +82,7 @@ package final class PictureSign: Sendable {
       do throws(Errno) {
         let handle = root.lastHandle
         let container = handle.descriptor.rawValue
-        guard let file = try PictureSign.open(at: container) else {
+        guard let file = try CopyPauseFile.open(at: container) else {
           root.picture.isThere.store(false, ordering: .relaxed)
           return false
         }
@@ -90,7 +90,7 @@ package final class PictureSign: Sendable {
         let isOverdue = try observed.exclusiveLockIsOverdue(file.status(), now: now)
         guard isOverdue || now - first >= longest else { return true }
         root.picture.distrust()
-        try removeIfPresent(PictureSign.path, at: container)
+        try removeIfPresent(CopyPauseFile.path, at: container)
         return false
       } catch {
         // As above.
@@ -134,12 +134,12 @@ package final class PicturePause: Sendable {
     try root.makeDirectoryIfMissing(NameKind.own, at: container)
     // Removes what a dead copier has left behind.
     root.picture.look(at: container)
-    file = try root.access.createFile(PictureSign.path, at: container)
+    file = try root.access.createFile(CopyPauseFile.path, at: container)
     _ = try file.tryLock(.shared)
   }
 
   /// When the first pause may begin.
-  package var notice: ContinuousClock.Instant { begun + PictureSign.notice }
+  package var notice: ContinuousClock.Instant { begun + CopyPauseFile.notice }
 
   /// Holds changes back while a closure runs, unless a process looks at the sign for longer than a
   /// moment just now.
@@ -160,10 +160,10 @@ package final class PicturePause: Sendable {
     do throws(Errno) {
       let handle = root.lastHandle
       let container = handle.descriptor.rawValue
-      guard try fileStatus(PictureSign.path, at: container).isSameFile(as: file.status()) else {
+      guard try fileStatus(CopyPauseFile.path, at: container).isSameFile(as: file.status()) else {
         return
       }
-      try removeFile(PictureSign.path, at: container)
+      try removeFile(CopyPauseFile.path, at: container)
     } catch {
       // A process that finds it unlocked removes it.
       return

@@ -6,7 +6,7 @@ import WormholeSystem
 
 /// `c/<consumer>`: a consumer's right to take and to settle, which ends with it or with the session of
 /// its process.
-final class EtcdConsumerPlace: ConsumerPlace, EtcdCompanion {
+final class EtcdConsumerMembership: ConsumerMembership, EtcdCompanion {
   let store: EtcdQueue
   /// The name of its key.
   let id = Nonce.next()
@@ -155,7 +155,7 @@ final class EtcdConsumerPlace: ConsumerPlace, EtcdCompanion {
       until: store.container.soon
     ).items
     let (claims, entries) = (found[0], found[1])
-    let owners = claims.map { BatchClaim($0.value).consumer }
+    let owners = claims.map { BatchOwner($0.value).consumer }
     let taken = Set(claims.compactMap { store.batch($0.key) })
     return (!countsTaken || !owners.contains(id))
       && entries.allSatisfy { store.batch($0.key).map { taken.contains($0) } ?? true }

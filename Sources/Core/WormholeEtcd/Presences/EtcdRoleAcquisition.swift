@@ -6,7 +6,7 @@ import WormholeSystem
 ///
 /// Whether the role is free is decided by the transaction that takes it. A mirror of the presence's
 /// keys shows when to try, and for a process of this machine /proc does, too.
-final class EtcdEntry: Waiting {
+final class EtcdRoleAcquisition: Waiting {
   /// How often a waiter checks whether a process of this machine is stopped, which causes no event.
   private static let lookInterval: Duration = .seconds(1)
 

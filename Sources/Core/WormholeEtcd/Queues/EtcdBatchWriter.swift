@@ -3,7 +3,7 @@ import Wormhole
 import WormholeInspection
 
 /// The writer of a sender's batches on etcd; see `EtcdQueue`.
-final class EtcdOutlet: QueueOutlet {
+final class EtcdBatchWriter: BatchWriter {
   private let store: EtcdQueue
   private let sender: String
   private let state: Mutex<State>
@@ -101,7 +101,7 @@ final class EtcdOutlet: QueueOutlet {
   }
 
   func store(
-    _ bytes: [UInt8], _ entries: [Batch.Entry], position: Submission.Place, isDurable: Bool,
+    _ bytes: [UInt8], _ entries: [Batch.Entry], position: Submission.Schedule, isDurable: Bool,
     under role: RoleProof?
   ) throws -> EntryFile {
     try store(bytes, entries, position: position, alongside: nil, under: role)
@@ -109,7 +109,7 @@ final class EtcdOutlet: QueueOutlet {
 
   /// - Parameter other: a change to be made in the same step; then this is tried once.
   private func store(
-    _ bytes: [UInt8], _ entries: [Batch.Entry], position: Submission.Place,
+    _ bytes: [UInt8], _ entries: [Batch.Entry], position: Submission.Schedule,
     alongside other: EtcdTransaction?, under role: RoleProof? = nil
   ) throws -> EntryFile {
     let keepsReceipt = entries.contains(where: \.keepsReceipt)
