@@ -88,11 +88,14 @@ let rooms: [Target] = [
       "WormholeSystem",
     ]),
 
-  // What programs, tests and measurements share: terminals, histories, an etcd that can be disturbed, rows.
+  // What programs say at a terminal: wrapped text, colours, arguments, and cells of a screen.
+  room("Programs/WormholeTerminals", ["WormholeSystem"]),
+  // What tests and measurements share: histories, an etcd that can be disturbed, rows.
   room(
     "Workshop/WormholeWorkshop",
     [
-      "Wormhole", "WormholeEtcd", "WormholeToolkit", "WormholePropertyLists", "WormholeShims",
+      "WormholeTerminals", "Wormhole", "WormholeEtcd", "WormholeToolkit", "WormholePropertyLists",
+      "WormholeShims",
       "WormholeSystem",
     ]),
   // `wormhole`: the same for anyone with a shell.
@@ -100,14 +103,14 @@ let rooms: [Target] = [
     "Programs/WormholeCommand",
     [
       "WormholeFiles", "GroupDefaults", "WormholePeers", "WormholeEtcd", "WormholeInspection",
-      "WormholeWorkshop", "WormholeToolkit", "Wormhole", "WormholePropertyLists",
+      "WormholeTerminals", "WormholeToolkit", "Wormhole", "WormholePropertyLists",
       "WormholeSystem",
     ], embeds: "ManualPages/OnDiskFormat.md"),
   // `cinematime`: a phone and a watch keep tickets in step.
   program(
     "Programs/WormholeCinemaTime",
     [
-      "ConnectivityTesting", "WatchConnectivity", "WormholePeers", "WormholeWorkshop",
+      "ConnectivityTesting", "WatchConnectivity", "WormholePeers", "WormholeTerminals",
       "WormholeEtcd",
       "WormholeInspection", "WormholeToolkit", "Wormhole", "WormholePropertyLists",
       "WormholeSystem",
@@ -116,7 +119,8 @@ let rooms: [Target] = [
   program(
     "Workshop/WormholeTorture",
     [
-      "WormholePeers", "WormholeInspection", "WormholeWorkshop", "WormholeToolkit", "Wormhole",
+      "WormholePeers", "WormholeInspection", "WormholeWorkshop", "WormholeTerminals",
+      "WormholeToolkit", "Wormhole",
       "WormholeEtcd", "WormholePropertyLists", "WormholeSystem",
     ]),
   // Measures every promise of speed.
@@ -124,6 +128,7 @@ let rooms: [Target] = [
     "Workshop/WormholeBenchmarks",
     [
       "WormholeFiles", "GroupDefaults", "WormholePeers", "WormholeInspection", "WormholeWorkshop",
+      "WormholeTerminals",
       "WormholeEtcd", "WormholeToolkit", "Wormhole", "WormholePropertyLists", "WormholeSystem",
     ]),
 ]
@@ -135,6 +140,7 @@ let testTools: [Target] = [
     name: "WormholeTestSupport",
     dependencies: [
       "WormholeFiles", "WormholeInspection", "WormholeToolkit", "Wormhole", "WormholeWorkshop",
+      "WormholeTerminals",
       "WormholeEtcd", "WormholeSystem",
     ],
     path: "Tests/Support/WormholeTestSupport", swiftSettings: settings),
@@ -154,7 +160,8 @@ let testTools: [Target] = [
   .executableTarget(
     name: "WormholeSchedules",
     dependencies: [
-      "WormholeSeam", "WormholeFiles", "WormholeInspection", "WormholeWorkshop", "WormholeToolkit",
+      "WormholeSeam", "WormholeFiles", "WormholeInspection", "WormholeWorkshop",
+      "WormholeTerminals", "WormholeToolkit",
       "Wormhole", "WormholePropertyLists", "WormholeSystem",
     ],
     path: "Tests/Schedules/Explorer", swiftSettings: settings),
@@ -243,20 +250,24 @@ let tests: [Target] = [
     path: "Tests/BothSides/Tests",
     swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]),
   test(
-    "Programs/WormholeCommandTests", core + ["WormholeCommand", "WormholeEtcd", "WormholeWorkshop"]),
+    "Programs/WormholeCommandTests",
+    core + ["WormholeCommand", "WormholeEtcd", "WormholeTerminals", "WormholeWorkshop"]),
   test(
     "Programs/WormholeCinemaTimeTests",
     core + [
       "WormholeCinemaTime", "ConnectivityTesting", "WatchConnectivity", "WormholePeers",
-      "WormholeWorkshop",
+      "WormholeTerminals", "WormholeWorkshop",
     ]),
   test(
     "Workshop/WormholeBenchmarksTests",
-    ["WormholeBenchmarks", "WormholeWorkshop", "WormholeToolkit", "WormholeSystem"]
+    [
+      "WormholeBenchmarks", "WormholeTerminals", "WormholeWorkshop", "WormholeToolkit",
+      "WormholeSystem",
+    ]
   ),
   test(
     "Workshop/WormholeTortureTests",
-    core + ["WormholeTorture", "WormholeWorkshop", "WormholeEtcd"]),
+    core + ["WormholeTorture", "WormholeTerminals", "WormholeWorkshop", "WormholeEtcd"]),
 ]
 
 var core: [Target.Dependency] {
@@ -302,7 +313,7 @@ func name(_ path: String) -> String { path.split(separator: "/").last.map(String
 let libraries = rooms.map(\.name).filter {
   ![
     "WormholeShims", "WormholeSystem", "WormholeToolkit", "WormholeUserDefaults",
-    "WormholeWorkshop", "WormholeCommand", "WormholeCinemaTime",
+    "WormholeTerminals", "WormholeWorkshop", "WormholeCommand", "WormholeCinemaTime",
     "WormholeTorture", "WormholeBenchmarks",
   ].contains($0)
 }

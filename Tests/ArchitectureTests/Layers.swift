@@ -37,26 +37,30 @@ enum Layers {
     ],
     "MMWormhole": base.union(["WatchConnectivity", "WormholeFiles", "Foundation"]),
     "ConnectivityTesting": base.union(["WatchConnectivity", "WormholePeers", "Foundation"]),
-    "WormholeWorkshop": base.union(["WormholeEtcd", "WormholeShims", "Glibc"]),
+    "WormholeTerminals": ["WormholeSystem"],
+    "WormholeWorkshop": base.union(["WormholeEtcd", "WormholeTerminals", "WormholeShims", "Glibc"]),
     "WormholeCommand": base.union([
       "WormholeFiles", "GroupDefaults", "WormholePeers", "WormholeEtcd", "WormholeInspection",
-      "WormholeWorkshop",
+      "WormholeTerminals",
     ]),
     "WormholeCinemaTime": base.union([
       "ConnectivityTesting", "WatchConnectivity", "WormholePeers", "WormholeInspection",
-      "WormholeWorkshop", "WormholeEtcd", "Foundation",
+      "WormholeTerminals", "WormholeEtcd", "Foundation",
     ]),
     "WormholeTorture": base.union([
-      "WormholePeers", "WormholeInspection", "WormholeWorkshop", "WormholeEtcd", "Foundation",
+      "WormholePeers", "WormholeInspection", "WormholeTerminals", "WormholeWorkshop",
+      "WormholeEtcd",
+      "Foundation",
     ]),
     "WormholeBenchmarks": base.union([
       "WormholeFiles", "GroupDefaults", "WormholePeers", "WormholeEtcd", "WormholeInspection",
-      "WormholeWorkshop", "Foundation",
+      "WormholeTerminals", "WormholeWorkshop", "Foundation",
     ]),
     // Runs processes step by step, by the functions that it puts in the place of the C library's.
     "WormholeSeam": [],
     "WormholeSchedules": base.union([
-      "WormholeSeam", "WormholeFiles", "WormholeInspection", "WormholeWorkshop",
+      "WormholeSeam", "WormholeFiles", "WormholeInspection", "WormholeTerminals",
+      "WormholeWorkshop",
     ]),
     // The other process of many tests.
     "WormholeParticipant": base.union([

@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 import WatchConnectivity
 import Wormhole
-import WormholeWorkshop
+import WormholeTerminals
 
 /// The identity of this process: one side of the cinema. Set once, before anything else is used.
 enum Cinema {

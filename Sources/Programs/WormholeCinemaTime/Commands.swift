@@ -1,6 +1,6 @@
 import Foundation
 import WatchConnectivity
-import WormholeWorkshop
+import WormholeTerminals
 
 /// The interface without a screen: one command per line, and plain lines as answers.
 @MainActor

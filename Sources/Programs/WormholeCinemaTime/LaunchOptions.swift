@@ -1,7 +1,7 @@
 import Foundation
 import WatchConnectivity
 import Wormhole
-import WormholeWorkshop
+import WormholeTerminals
 
 struct LaunchOptions: Sendable {
   /// Nil for the story, which starts both sides.

@@ -3,8 +3,8 @@ import WatchConnectivity
 import Wormhole
 import WormholeEtcd
 import WormholeSystem
+import WormholeTerminals
 import WormholeToolkit
-import WormholeWorkshop
 
 @main
 enum Main {

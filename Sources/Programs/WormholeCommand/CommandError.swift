@@ -3,8 +3,8 @@ import Wormhole
 import WormholeFiles
 import WormholePeers
 import WormholeSystem
+import WormholeTerminals
 import WormholeToolkit
-import WormholeWorkshop
 
 /// Why a command could not do its work, with the exit status for scripts.
 struct CommandError: Error, Equatable, CustomStringConvertible {

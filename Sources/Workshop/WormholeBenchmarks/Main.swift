@@ -1,6 +1,7 @@
 import FoundationEssentials
 import WormholeEtcd
 import WormholeSystem
+import WormholeTerminals
 import WormholeToolkit
 import WormholeWorkshop
 

@@ -1,6 +1,7 @@
 import Wormhole
 import WormholeInspection
 import WormholeSystem
+import WormholeTerminals
 import WormholeToolkit
 import WormholeWorkshop
 

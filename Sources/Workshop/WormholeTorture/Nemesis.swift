@@ -1,4 +1,6 @@
 import WormholeEtcd
+import WormholeTerminals
+import WormholeToolkit
 import WormholeWorkshop
 
 /// The director of a run's etcd: kills, stops and starts its members, moves the leader, discards

@@ -1,6 +1,6 @@
 import Wormhole
 import WormholeEtcd
-import WormholeWorkshop
+import WormholeTerminals
 
 /// The options of the command line.
 struct TortureOptions: Codable {

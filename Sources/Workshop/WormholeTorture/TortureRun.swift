@@ -2,6 +2,7 @@ import Wormhole
 import WormholeEtcd
 import WormholePeers
 import WormholeSystem
+import WormholeTerminals
 import WormholeToolkit
 import WormholeWorkshop
 

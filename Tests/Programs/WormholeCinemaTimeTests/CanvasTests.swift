@@ -1,6 +1,6 @@
 import Testing
+import WormholeTerminals
 import WormholeTestSupport
-import WormholeWorkshop
 
 @Suite("A canvas", .blocking)
 struct CanvasTests {

@@ -1,6 +1,6 @@
 import Testing
+import WormholeTerminals
 import WormholeTestSupport
-import WormholeWorkshop
 
 @testable import WormholeCinemaTime
 

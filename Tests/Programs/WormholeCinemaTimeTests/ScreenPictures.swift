@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 import WormholeSystem
+import WormholeTerminals
 import WormholeTestSupport
-import WormholeWorkshop
 
 @testable import WormholeCinemaTime
 

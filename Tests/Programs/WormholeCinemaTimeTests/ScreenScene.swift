@@ -1,5 +1,5 @@
 import Testing
-import WormholeWorkshop
+import WormholeTerminals
 
 @testable import WormholeCinemaTime
 

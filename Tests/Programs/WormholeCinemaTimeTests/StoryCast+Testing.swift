@@ -5,8 +5,8 @@ import Wormhole
 import WormholePeers
 import WormholePropertyLists
 import WormholeSystem
+import WormholeTerminals
 import WormholeTestSupport
-import WormholeWorkshop
 
 @testable import WormholeCinemaTime
 

@@ -4,7 +4,7 @@ import WatchConnectivity
 import Wormhole
 import WormholePeers
 import WormholeSystem
-import WormholeWorkshop
+import WormholeTerminals
 
 enum UserInfoKey {
   static let purchased = "purchased"

@@ -3,7 +3,7 @@ import WatchConnectivity
 import Wormhole
 import WormholePeers
 import WormholeSystem
-import WormholeWorkshop
+import WormholeTerminals
 
 /// The counterpart of an app installed on a real phone: a program that the watch can wake.
 enum Installation {

@@ -1,4 +1,4 @@
-import WormholeWorkshop
+import WormholeTerminals
 
 typealias KeyHint = (key: String, word: String)
 

@@ -1,4 +1,4 @@
-import WormholeWorkshop
+import WormholeTerminals
 
 enum Look {
   static let title = CellStyle("1", withoutColours: "1")

@@ -1,4 +1,4 @@
-import WormholeWorkshop
+import WormholeTerminals
 
 extension ScreenDrawing {
   mutating func drawPage(_ area: Canvas.Area) {

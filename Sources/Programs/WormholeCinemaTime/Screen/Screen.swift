@@ -2,8 +2,8 @@ import Foundation
 import Synchronization
 import WatchConnectivity
 import WormholeSystem
+import WormholeTerminals
 import WormholeToolkit
-import WormholeWorkshop
 
 /// A side at a terminal: a screen that is redrawn when something changes here or on the other side.
 @MainActor

@@ -1,4 +1,4 @@
-import WormholeWorkshop
+import WormholeTerminals
 
 /// A screen: a frame with the side's name, the page, the last event, and the keys.
 struct ScreenDrawing {

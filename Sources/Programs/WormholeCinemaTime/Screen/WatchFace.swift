@@ -1,5 +1,5 @@
 import Foundation
-import WormholeWorkshop
+import WormholeTerminals
 
 /// The watch's face: the time, and the next show as a complication.
 extension ScreenDrawing {

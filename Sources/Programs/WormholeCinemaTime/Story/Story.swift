@@ -2,7 +2,7 @@ import ConnectivityTesting
 import Foundation
 import WatchConnectivity
 import WormholeSystem
-import WormholeWorkshop
+import WormholeTerminals
 
 /// The demonstration: a phone and a watch as two processes on their own container; one sleeps, one
 /// is suspended, one is killed.

@@ -4,8 +4,8 @@ import WatchConnectivity
 import Wormhole
 import WormholeInspection
 import WormholeSystem
+import WormholeTerminals
 import WormholeToolkit
-import WormholeWorkshop
 
 /// The processes of a story, and the container that they share.
 final class StoryCast {

@@ -1,7 +1,7 @@
 import ConnectivityTesting
 import WatchConnectivity
+import WormholeTerminals
 import WormholeToolkit
-import WormholeWorkshop
 
 /// One side of a story: receives commands, and separates its answers from its notices.
 final class StorySide {

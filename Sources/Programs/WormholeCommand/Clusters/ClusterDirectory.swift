@@ -1,7 +1,7 @@
 import WormholePropertyLists
 import WormholeSystem
+import WormholeTerminals
 import WormholeToolkit
-import WormholeWorkshop
 
 /// The directory that `etcd init` makes.
 ///

@@ -1,5 +1,5 @@
 import Wormhole
-import WormholeWorkshop
+import WormholeTerminals
 
 /// One pass over a command line, left to right, as the description of the program reads it.
 ///

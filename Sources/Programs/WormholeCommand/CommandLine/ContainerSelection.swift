@@ -1,6 +1,6 @@
 import Wormhole
 import WormholeSystem
-import WormholeWorkshop
+import WormholeTerminals
 
 struct ContainerSelection: Sendable {
   enum Name: Sendable, Equatable {

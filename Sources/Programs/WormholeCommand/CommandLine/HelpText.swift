@@ -1,4 +1,4 @@
-import WormholeWorkshop
+import WormholeTerminals
 
 /// The help of one command, in the layout of swift-argument-parser.
 ///

@@ -1,4 +1,4 @@
-import WormholeWorkshop
+import WormholeTerminals
 
 /// "Did you mean": finds the existing word that a mistyped one resembles, or the command for another
 /// program's word.

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import WormholePropertyLists
-import WormholeWorkshop
+import WormholeTerminals
 
 /// The words of defaults(1) that name the type of the next word: `-int 5`,
 /// `-dict-add left -int 1 right -int 2`. The collections among them begin the value.

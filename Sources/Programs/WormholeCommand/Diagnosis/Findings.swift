@@ -2,7 +2,7 @@ import Wormhole
 import WormholeInspection
 import WormholePropertyLists
 import WormholeSystem
-import WormholeWorkshop
+import WormholeTerminals
 
 /// One problem of a container: its cause, its place, and its remedy.
 struct Finding: Equatable {

@@ -3,7 +3,7 @@ import Wormhole
 import WormholeInspection
 import WormholePeers
 import WormholePropertyLists
-import WormholeWorkshop
+import WormholeTerminals
 
 struct StatusText {
   let report: ContainerReport

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Wormhole
 import WormholeInspection
-import WormholeWorkshop
+import WormholeTerminals
 
 /// Rows under a head: columns as wide as their content, as long as the lines fit.
 ///

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import WormholePropertyLists
-import WormholeWorkshop
+import WormholeTerminals
 
 /// Writes a property list as JSON, with the keys in the order of their bytes: on one line without spaces,
 /// or on indented lines.

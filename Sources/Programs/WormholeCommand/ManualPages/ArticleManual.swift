@@ -1,4 +1,4 @@
-import WormholeWorkshop
+import WormholeTerminals
 
 /// A manual page from an article of the documentation, in the part of Markdown that articles use:
 /// headings, paragraphs, lists, tables, code, emphasis and links.

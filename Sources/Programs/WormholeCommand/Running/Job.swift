@@ -1,7 +1,7 @@
 import Wormhole
 import WormholePropertyLists
 import WormholeSystem
-import WormholeWorkshop
+import WormholeTerminals
 
 /// A command as an entry of a queue: `queue put -- COMMAND` stores it, and `queue take --run` runs it.
 ///

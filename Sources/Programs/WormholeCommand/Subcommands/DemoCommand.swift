@@ -1,6 +1,6 @@
 import Wormhole
 import WormholeSystem
-import WormholeWorkshop
+import WormholeTerminals
 
 extension CommandDescription {
   static let demo = CommandDescription(

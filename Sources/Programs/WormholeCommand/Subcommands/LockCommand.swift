@@ -2,8 +2,8 @@ import FoundationEssentials
 import Wormhole
 import WormholeFiles
 import WormholeSystem
+import WormholeTerminals
 import WormholeToolkit
-import WormholeWorkshop
 
 extension CommandDescription {
   static let lock = CommandDescription(

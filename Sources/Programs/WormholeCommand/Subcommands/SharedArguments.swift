@@ -1,6 +1,6 @@
 import Wormhole
 import WormholePropertyLists
-import WormholeWorkshop
+import WormholeTerminals
 
 // Arguments that several commands share.
 

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Synchronization
 import WormholeSystem
+import WormholeTerminals
 import WormholeToolkit
 import WormholeWorkshop
 

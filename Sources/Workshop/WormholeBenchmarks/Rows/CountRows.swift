@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Wormhole
 import WormholePeers
+import WormholeTerminals
 import WormholeToolkit
 import WormholeWorkshop
 

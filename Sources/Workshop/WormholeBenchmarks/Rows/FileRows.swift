@@ -2,6 +2,7 @@ import Foundation
 import WormholePeers
 import WormholePropertyLists
 import WormholeSystem
+import WormholeTerminals
 import WormholeWorkshop
 
 /// Files between peers, from the sending call until its handler has returned, against `cp` of the

@@ -2,6 +2,7 @@ import Synchronization
 import Wormhole
 import WormholePeers
 import WormholeSystem
+import WormholeTerminals
 import WormholeWorkshop
 
 /// The deliberate failure of an update's closure. No process may ever read the value that it had

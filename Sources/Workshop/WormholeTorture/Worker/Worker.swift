@@ -2,6 +2,8 @@ import Dispatch
 import Wormhole
 import WormholeEtcd
 import WormholeSystem
+import WormholeTerminals
+import WormholeToolkit
 import WormholeWorkshop
 
 /// A process that hammers the container until the end of the run or its own death.

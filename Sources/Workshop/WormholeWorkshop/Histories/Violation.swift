@@ -1,3 +1,5 @@
+import WormholeTerminals
+
 /// Operations on one register that no order explains.
 package struct Violation: Sendable, CustomStringConvertible {
   package let key: String

@@ -1,3 +1,5 @@
+import WormholeTerminals
+
 /// One line of the table: our time, the floor's time, and their ratio.
 package struct Row: Codable {
   package enum Unit: String, Codable {

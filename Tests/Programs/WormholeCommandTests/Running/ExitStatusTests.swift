@@ -7,6 +7,7 @@ import WormholeFiles
 import WormholePeers
 import WormholePropertyLists
 import WormholeSystem
+import WormholeTerminals
 import WormholeTestSupport
 import WormholeWorkshop
 

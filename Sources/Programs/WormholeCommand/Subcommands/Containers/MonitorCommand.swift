@@ -5,8 +5,8 @@ import WormholeInspection
 import WormholePeers
 import WormholePropertyLists
 import WormholeSystem
+import WormholeTerminals
 import WormholeToolkit
-import WormholeWorkshop
 
 extension CommandDescription {
   static let monitor = CommandDescription(

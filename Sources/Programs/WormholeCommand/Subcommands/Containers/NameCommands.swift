@@ -1,7 +1,7 @@
 import Wormhole
 import WormholeInspection
 import WormholePropertyLists
-import WormholeWorkshop
+import WormholeTerminals
 
 extension CommandDescription {
   static let names = CommandDescription(

@@ -3,7 +3,7 @@ import Wormhole
 import WormholeInspection
 import WormholePropertyLists
 import WormholeSystem
-import WormholeWorkshop
+import WormholeTerminals
 
 extension CommandDescription {
   static let listen = CommandDescription(

@@ -1,6 +1,6 @@
 import Wormhole
 import WormholePropertyLists
-import WormholeWorkshop
+import WormholeTerminals
 
 extension CommandDescription {
   static let send = CommandDescription(

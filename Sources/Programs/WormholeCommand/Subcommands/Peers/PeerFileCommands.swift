@@ -4,7 +4,7 @@ import Wormhole
 import WormholePeers
 import WormholePropertyLists
 import WormholeSystem
-import WormholeWorkshop
+import WormholeTerminals
 
 extension CommandDescription {
   static let peerTransfer = CommandDescription(

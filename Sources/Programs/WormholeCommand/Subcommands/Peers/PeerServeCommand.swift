@@ -2,7 +2,7 @@ import Dispatch
 import Synchronization
 import WormholePeers
 import WormholePropertyLists
-import WormholeWorkshop
+import WormholeTerminals
 
 extension CommandDescription {
   static let peerServe = CommandDescription(

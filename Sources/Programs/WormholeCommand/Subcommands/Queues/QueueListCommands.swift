@@ -2,7 +2,7 @@ import FoundationEssentials
 import Wormhole
 import WormholeInspection
 import WormholePropertyLists
-import WormholeWorkshop
+import WormholeTerminals
 
 extension CommandDescription {
   static let queueList = CommandDescription(

@@ -2,7 +2,7 @@ import Synchronization
 import Wormhole
 import WormholePropertyLists
 import WormholeSystem
-import WormholeWorkshop
+import WormholeTerminals
 
 extension CommandDescription {
   static let queueTake = CommandDescription(
