@@ -1,4 +1,5 @@
 import Testing
+import WormholeTerminals
 import WormholeTestSupport
 import WormholeWorkshop
 

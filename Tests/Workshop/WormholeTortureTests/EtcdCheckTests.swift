@@ -1,5 +1,6 @@
 import Testing
 import Wormhole
+import WormholeSystem
 import WormholeTestSupport
 import WormholeWorkshop
 

@@ -32,7 +32,7 @@ package final class KeptLease: Sendable {
 
   private let state = Mutex(State())
   /// Its hand-over to processes that wait for it.
-  let turns = LeaseHandOver()
+  let handOver = LeaseHandOver()
 
   package init() {}
 
@@ -85,7 +85,7 @@ package final class KeptLease: Sendable {
       }
       // Before it can be taken again, because the lock is that of the open file, not of a thread.
       try held.descriptor.unlock()
-      turns.pass()
+      handOver.pass()
     } catch {
       return false
     }
@@ -102,7 +102,7 @@ package final class KeptLease: Sendable {
 
   package func close() {
     state.withLock { $0 = State() }
-    turns.close()
+    handOver.close()
   }
 }
 

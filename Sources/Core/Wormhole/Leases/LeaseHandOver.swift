@@ -19,7 +19,7 @@ final class LeaseHandOver: Sendable {
   /// How many releases in a row wake nobody before this process takes the lease to be uncontended.
   private static let releases = 64
   /// The wait for a turn, among processes that hand the lease over. A turn of eight takes a fifth of it.
-  fileprivate static let turn: Duration = .milliseconds(2)
+  fileprivate static let pause: Duration = .milliseconds(2)
 
   private let state = Mutex(State())
 
@@ -81,6 +81,6 @@ extension LeaseHandOver.Look {
   ///
   /// - Parameter interval: The pause among processes that hand over nothing.
   func pause<Outcome>(_ interval: Duration) -> WaitingStep<Outcome> {
-    .turn(counter, seen: value, isHandedOver ? LeaseHandOver.turn : interval)
+    .handOver(counter, seen: value, isHandedOver ? LeaseHandOver.pause : interval)
   }
 }

@@ -35,7 +35,7 @@ package final class LeaseRequest: Waiting {
   private var tries = 0
   private var triesBeforeSleep = LeaseRequest.shortTries
   private var observed = Observed()
-  private let turns: LeaseHandOver?
+  private let handOver: LeaseHandOver?
   private var turn: LeaseHandOver.Look?
   private var meter = WaitMeter()
 
@@ -45,7 +45,7 @@ package final class LeaseRequest: Waiting {
     keeping keptLease: KeptLease? = nil
   ) {
     self.site = site
-    turns = keptLease?.turns
+    handOver = keptLease?.handOver
     self.term = term
     self.deadline = deadline
   }
@@ -118,7 +118,7 @@ package final class LeaseRequest: Waiting {
     // While the old lease still leads to it.
     _ = try site.directory()
     site.releaseLock()
-    turns?.close()
+    handOver?.close()
     held = nil
     watch = nil
     observed = Observed()
@@ -128,7 +128,7 @@ package final class LeaseRequest: Waiting {
     let isFresh = self.held == nil
     let held = try self.held ?? site.openHeld()
     self.held = held
-    turn = turns?.look(at: held, isWaiting: !isFresh)
+    turn = handOver?.look(at: held, isWaiting: !isFresh)
     guard try held.descriptor.tryLock(.exclusive) else {
       // Not each time: many waiters that look at the path slow the holder down.
       if tries.isMultiple(of: 4), try !site.names(held) { try forget() }

@@ -23,13 +23,13 @@ public struct DarwinNotification: Sendable {
   /// The name.
   public let name: String
 
-  private let posts: any PostStore
+  private let store: any PostStore
   private let stateValue: Value
 
   init(container: SharedContainer, name: String) {
     self.container = container
     self.name = name
-    posts = container.engine.posts(name)
+    store = container.engine.posts(name)
     stateValue = Value(container: container, identifier: name, kind: .notification)
   }
 
@@ -39,8 +39,8 @@ public struct DarwinNotification: Sendable {
   /// - Complexity: One system call, a rename, if this process posted last, and eight after another
   ///   process's post; no lock, so no process can delay it. On etcd one request.
   public func post() throws {
-    try reporting("post the notification \"\(name)\"", path: posts.path) {
-      try posts.post()
+    try reporting("post the notification \"\(name)\"", path: store.path) {
+      try store.post()
     }
   }
 
@@ -58,7 +58,7 @@ public struct DarwinNotification: Sendable {
     startsWithPast: Bool = false, on queue: DispatchQueue,
     _ handler: @escaping @Sendable (NotificationRegistration) -> Void
   ) throws -> NotificationRegistration {
-    let registration = NotificationRegistration(self, posts: posts)
+    let registration = NotificationRegistration(self, posts: store)
     try registration.begin(startsWithPast: startsWithPast, on: queue, handler)
     return registration
   }
@@ -68,7 +68,7 @@ public struct DarwinNotification: Sendable {
   /// - Throws: `AppGroupError` if the container can no longer be used.
   public func register() throws -> NotificationRegistration {
     _ = try container.root.handle()
-    return NotificationRegistration(self, posts: posts)
+    return NotificationRegistration(self, posts: store)
   }
 
   /// Returns the posts from now on, for `for await`; several in a row may arrive as one.
@@ -106,8 +106,8 @@ public struct DarwinNotification: Sendable {
 
   /// Whether it was posted or has a state, and was not removed since.
   package func isUsed() throws -> Bool {
-    let isPosted = try reporting("look at the notification \"\(name)\"", path: posts.path) {
-      try !posts.mark().marks.isEmpty
+    let isPosted = try reporting("look at the notification \"\(name)\"", path: store.path) {
+      try !store.mark().marks.isEmpty
     }
     return try isPosted || stateValue.version() != nil
   }
@@ -121,9 +121,9 @@ public struct DarwinNotification: Sendable {
   @discardableResult
   public func remove(until deadline: ContinuousClock.Instant? = nil) throws -> Bool {
     let isRemoved = try stateValue.remove(until: deadline)
-    return try reporting("remove the notification \"\(name)\"", path: posts.path) {
-      let mark = try posts.mark()
-      return try !mark.marks.isEmpty && posts.remove(mark) || isRemoved
+    return try reporting("remove the notification \"\(name)\"", path: store.path) {
+      let mark = try store.mark()
+      return try !mark.marks.isEmpty && store.remove(mark) || isRemoved
     }
   }
 }

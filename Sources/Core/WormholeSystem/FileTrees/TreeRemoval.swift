@@ -148,3 +148,10 @@ extension TreeRemovalVisitor {
       action: "remove", path: path, reason: isMounted ? .mountPoint : .refused(error))
   }
 }
+
+/// Removes a directory with everything in it.
+package func removeTree(_ path: String) throws {
+  let name = FileName(path.split(separator: "/").last.map(String.init) ?? "")
+  let parent = try FileDescriptor.open(path + "/..", [.readOnly, .directory])
+  try TreeRemoval().remove(name, at: parent.rawValue)
+}

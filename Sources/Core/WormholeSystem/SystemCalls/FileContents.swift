@@ -157,3 +157,11 @@ extension FileDescriptor {
     return file
   }
 }
+
+/// Returns the content of a text file.
+package func textOfFile(_ path: String) throws(Errno) -> String {
+  let file = try FileDescriptor.open(path, .readOnly)
+  let size = Int(try file.status().size)
+  return String(
+    decoding: try file.readToEnd(expectedBytes: size, maximumBytes: 4 << 30), as: UTF8.self)
+}

@@ -2,6 +2,7 @@ import Foundation
 import GroupDefaults
 import Wormhole
 import WormholePropertyLists
+import WormholeTerminals
 import WormholeToolkit
 import WormholeWorkshop
 

@@ -4,6 +4,7 @@ import WormholeEtcd
 import WormholePeers
 import WormholePropertyLists
 import WormholeSystem
+import WormholeTerminals
 import WormholeToolkit
 import WormholeWorkshop
 

@@ -1,4 +1,5 @@
 import Wormhole
+import WormholeTerminals
 import WormholeWorkshop
 
 /// The latency from a write in one process to the listener in another. Two processes play ping-pong

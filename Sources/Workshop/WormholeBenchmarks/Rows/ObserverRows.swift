@@ -3,6 +3,7 @@ import FoundationEssentials
 import Wormhole
 import WormholePropertyLists
 import WormholeSystem
+import WormholeTerminals
 import WormholeToolkit
 import WormholeWorkshop
 

@@ -1,4 +1,5 @@
 import Wormhole
+import WormholeTerminals
 import WormholeWorkshop
 
 /// Read-modify-write of one number by eight processes at once.

@@ -99,15 +99,3 @@ extension [Row] {
       + zip(self, lines.dropFirst()).flatMap { row, line in [line] + row.notes.map { "    " + $0 } }
   }
 }
-
-/// Returns a number with the given number of digits after the point.
-package func fixed(_ number: Double, _ digits: Int) -> String {
-  guard number.isFinite, abs(number) < 1e15 else { return "\(number)" }
-  let unit = (0..<digits).reduce(1) { product, _ in product * 10 }
-  let parts = Int((abs(number) * Double(unit)).rounded())
-  let sign = number < 0 && parts > 0 ? "-" : ""
-  guard digits > 0 else { return sign + "\(parts)" }
-  let fraction = "\(parts % unit)"
-  let zeros = String(repeating: "0", count: digits - fraction.count)
-  return sign + "\(parts / unit)." + zeros + fraction
-}

@@ -1,6 +1,7 @@
 package import Wormhole
 package import WormholePropertyLists
 package import WormholeSystem
+import WormholeTerminals
 import WormholeToolkit
 
 /// The other side may have made it.

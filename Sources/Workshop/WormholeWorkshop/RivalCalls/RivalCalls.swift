@@ -74,19 +74,6 @@ package func runQuietly(
   }
 }
 
-package func removeTree(_ path: String) throws {
-  let name = FileName(path.split(separator: "/").last.map(String.init) ?? "")
-  let parent = try FileDescriptor.open(path + "/..", [.readOnly, .directory])
-  try TreeRemoval().remove(name, at: parent.rawValue)
-}
-
-package func textOfFile(_ path: String) throws(Errno) -> String {
-  let file = try FileDescriptor.open(path, .readOnly)
-  let size = Int(try file.status().size)
-  return String(
-    decoding: try file.readToEnd(expectedBytes: size, maximumBytes: 4 << 30), as: UTF8.self)
-}
-
 extension Errno {
   static let addressInUse = Errno(rawValue: EADDRINUSE)
 }

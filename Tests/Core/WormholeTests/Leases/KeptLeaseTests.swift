@@ -10,7 +10,7 @@ import WormholeToolkit
 @Suite(
   "A lease that its process keeps open", .blocking,
   .enabled(if: FileSystemKind(magic: 0x0102_1994).showsEachChange))
-struct WarmLeaseTests {
+struct KeptLeaseTests {
   private let scene: LeaseScene
   private var value: Value { scene.value }
   private var root: ContainerRoot { value.container.root }
@@ -129,7 +129,7 @@ struct WarmLeaseTests {
     let request = try scene.request(keeping: value.store.file.keptLease)
     while true {
       let step = try request.step()
-      guard case .turn(let counter, let seen, _) = step else {
+      guard case .handOver(let counter, let seen, _) = step else {
         _ = step.block()
         continue
       }

@@ -48,7 +48,7 @@ struct LeaseScene {
       switch step {
       case .done: return false
       case .wait: return true
-      case .spin, .turn: _ = step.block()
+      case .spin, .handOver: _ = step.block()
       }
     }
   }

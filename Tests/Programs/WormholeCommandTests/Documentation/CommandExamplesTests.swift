@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import WormholeTerminals
 import WormholeTestSupport
 
 @testable import WormholeCommand
