@@ -54,7 +54,7 @@ package final class ContainerRoot: Sendable {
   /// The notifications that this process posted last.
   let lastPosts = NameMemories { LastPost() }
   /// The leases that this process released a moment ago.
-  let warmLeases = WarmLeases()
+  let keptLeases = KeptLeases()
   /// Whether a copier wants changes to wait now and then.
   let picture = CopyPauseFile()
 
@@ -151,7 +151,7 @@ package final class ContainerRoot: Sendable {
     } else {
       handle = try Self.open(path, access, isOfGroup: group != nil, namedSince: namedSince)
       keepsNanoseconds.store(false, ordering: .relaxed)
-      warmLeases.closeAll()
+      keptLeases.closeAll()
     }
     // Another thread that looked later may have found a newer directory.
     let latest = state.withLock { state in

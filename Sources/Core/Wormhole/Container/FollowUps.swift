@@ -102,13 +102,13 @@ package final class FollowUps: Sendable {
           pauseThread(Self.delay)
           // A publication from here on is added again, and waits for the disk.
           finish(root)
-          root.warmLeases.closeAll()
+          root.keptLeases.closeAll()
         } while state.withLock { state in
           state.isScheduled = !state.due.isEmpty
           return state.isScheduled
         }
         // Excludes: a lease that was kept open since, and is not closed because this was scheduled.
-        root.warmLeases.closeAll()
+        root.keptLeases.closeAll()
         Self.pending.withLock { pending in
           // Excludes: a value that was added since, whose container would be forgotten.
           if isDone { pending[ObjectIdentifier(root)] = nil }

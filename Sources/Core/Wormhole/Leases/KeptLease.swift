@@ -96,7 +96,7 @@ package final class KeptLease: Sendable {
       state.kept = kept
       return exchange(&state.isListed, with: true)
     }
-    if !isListed, let root { root.warmLeases.list(self, in: root) }
+    if !isListed, let root { root.keptLeases.list(self, in: root) }
     return true
   }
 
@@ -107,7 +107,7 @@ package final class KeptLease: Sendable {
 }
 
 /// The leases of a container that this process keeps open.
-final class WarmLeases: Sendable {
+final class KeptLeases: Sendable {
   private let names = NameMemories { KeptLease() }
   private let open = Mutex<[KeptLease]>([])
   /// The limit of the descriptors that they use.

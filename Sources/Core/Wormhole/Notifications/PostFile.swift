@@ -9,7 +9,7 @@ package import WormholeSystem
 /// rename does not find the old name knows that another post happened during its own, and that post
 /// counts for both. A crash leaves the old name or the new one.
 ///
-/// A process that posted last posts again by one rename: see `LastBell`.
+/// A process that posted last posts again by one rename: see `LastPost`.
 package struct PostFile: PostStore {
   let directory: NamedDirectory
   private let last: LastPost

@@ -190,19 +190,19 @@ struct KeptLeaseTests {
     for number in 0..<40 {
       try value.container.value("\(number)").replace(with: 1)
     }
-    #expect((1...16).contains(root.warmLeases.count))
-    try eventually("all are closed") { root.warmLeases.count == 0 }
+    #expect((1...16).contains(root.keptLeases.count))
+    try eventually("all are closed") { root.keptLeases.count == 0 }
   }
 
   @Test("is closed at once if nothing would close it a second later")
   func unattended() throws {
     for _ in 0..<3 { try value.replace(with: 1) }
-    try eventually("all are closed") { root.followUps.isDone && root.warmLeases.count == 0 }
+    try eventually("all are closed") { root.followUps.isDone && root.keptLeases.count == 0 }
     let keptLease = try #require(value.store.file.keptLease)
     var lease: Lease? = try scene.request(keeping: keptLease).run()
     lease?.keepOpen(as: keptLease)
     lease = nil
-    #expect(root.warmLeases.count == 0)
+    #expect(root.keptLeases.count == 0)
     #expect(try keptLease.take(term: .seconds(600)) == nil)
   }
 

@@ -22,7 +22,7 @@ package final class ValueFile: ValueStore {
     relativePath = directory.relativePath + "/" + name
     keptLease =
       directory.name.longIdentifier == nil && kind.outlivesProcesses
-      ? container.root.warmLeases.lease(at: directory.relativePath) : nil
+      ? container.root.keptLeases.lease(at: directory.relativePath) : nil
   }
 
   package var path: String { directory.path + "/" + name }
