@@ -12,12 +12,12 @@ import WormholeSystem
 enum LeaderVerbs {
   static let all: Set = ["lead", "turns"]
 
-  private struct LeaseHandOver {
+  private struct Turns {
     var begun = 0
     var current = 0
   }
 
-  private static let turns = Mutex(LeaseHandOver())
+  private static let turns = Mutex(Turns())
   private static let latch = WakeLatch()
 
   static func perform(_ verb: String, _ leader: Leader) -> String {

@@ -6,7 +6,7 @@ extension LeaseSite {
   /// Moves this generation of the lease aside and removes it. After that its late holder can no
   /// longer publish: a removed directory accepts no entry and yields none.
   ///
-  /// TakeResult over a lease that is not overdue is safe, too (its holder tries again), so the look and
+  /// Taking over a lease that is not overdue is safe, too (its holder tries again), so the look and
   /// the rename need not be one step.
   func takeOver(_ held: HeldDirectory, from victim: LeaseDeclaration?) throws(Errno) {
     guard try names(held) else { return }

@@ -103,7 +103,7 @@ struct DirectoryLog: LogStore {
 /// their order. The end of the log is found from any older number by looking at later ones: the steps
 /// double as long as there is a message, and then bisect.
 ///
-/// **TakeResult away.** `log.plist` first says that the oldest messages are gone; then they are unlinked.
+/// **Taking away.** `log.plist` first says that the oldest messages are gone; then they are unlinked.
 /// A number below `first` is never used again, so this needs no lease.
 ///
 /// **What a crash leaves**: a message in the lease, which the next holder removes; messages below

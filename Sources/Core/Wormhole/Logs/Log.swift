@@ -109,7 +109,7 @@ public struct Log: Sendable {
   ///   appended, except after an error of the last fsyncs of `.durable`, or of taking old messages
   ///   away.
   /// - Complexity: as replacing a value: create, write, set the time, one rename, and nine cheap
-  ///   calls for the lease; `.durable` adds one fsync on ext4 and xfs, elsewhere three. TakeResult old
+  ///   calls for the lease; `.durable` adds one fsync on ext4 and xfs, elsewhere three. Taking old
   ///   messages away costs an unlink for each, and a publication for each sixteenth of the bound.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult

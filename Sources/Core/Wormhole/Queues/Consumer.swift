@@ -232,7 +232,7 @@ extension Queue {
     /// For tests: whether a caller waits in `next`.
     package var isAwaited: Bool { wake.isAwaited }
 
-    // MARK: TakeResult
+    // MARK: Taking
 
     /// Returns one caller's wait for the next entry; nil once the deadline has passed.
     private func nextEntry(

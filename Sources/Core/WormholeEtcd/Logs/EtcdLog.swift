@@ -16,7 +16,7 @@ import WormholeSystem
 /// **Appending** is a transaction: the state is the one that the process knows, and `h` is unchanged. So
 /// numbers have no gaps, and appear in their order; a message whose answer was lost is recognised by `h`.
 ///
-/// **TakeResult away.** The state first says that the oldest messages are gone; then they are deleted. A number
+/// **Taking away.** The state first says that the oldest messages are gone; then they are deleted. A number
 /// below its `first` is never used again.
 final class EtcdLog: LogStore {
   /// What this process saw last.

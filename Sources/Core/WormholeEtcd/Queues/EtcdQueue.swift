@@ -21,7 +21,7 @@ import WormholeSystem
 /// **Stored once.** Each store replaces `s/<sender>` if it is unchanged, which identifies a repeat
 /// after a lost answer; so the batches of a sender get into the queue in the order of their names.
 ///
-/// **Consuming.** TakeResult makes `d/<batch>`, unless it exists; or replaces it if its consumer is gone.
+/// **Consuming.** Taking makes `d/<batch>`, unless it exists; or replaces it if its consumer is gone.
 /// All of these steps have the condition that the consumer's own key exists, or make it. It ends with
 /// the session of its process, and a successor that has the queue alone deletes it: so a consumer
 /// that was replaced while it was stopped takes nothing and settles nothing. The end of the last

@@ -3,7 +3,7 @@ internal import Foundation
 internal import Synchronization
 internal import WatchConnectivity
 
-/// LeaseHandOver the session's callbacks into values for observers; called on the session's queue, one call
+/// Turns the session's callbacks into values for observers; called on the session's queue, one call
 /// at a time.
 final class SessionDelegate: NSObject, WCSessionDelegate, Sendable {
   let userInfoTransfers = Completions<WCSessionUserInfoTransfer>()

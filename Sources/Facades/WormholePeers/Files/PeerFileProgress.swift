@@ -45,7 +45,7 @@ extension PeerFileTransfer {
 
   private static let interval: Duration = .milliseconds(200)
 
-  /// How much this process has copied; all of it once it is stored, whoever stored it.
+  /// The bytes that this process has copied; all bytes once a process has stored the file.
   public var progress: PeerFileProgress {
     if let completed = state.withLock(\.completed) { return progress(completed) }
     // If the container cannot be read, the progress is unknown; `status()` throws the reason.

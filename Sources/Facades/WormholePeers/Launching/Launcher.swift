@@ -13,8 +13,8 @@ import WormholeSystem
 /// A start is over when its process, first the starting one and then the program, has ended, was active
 /// meanwhile, or is stopped, because a suspended process must block no other; or when there is no program
 /// after ten seconds. Then another process starts the program once more. If the first one was only late,
-/// there are two: the second finds the name in use, and ends at once (`variable`), and whoever waits finds
-/// the peer active all the same. The cost is a count in the budget.
+/// there are two. The second finds the name in use, and ends at once (`variable`). A process that waits
+/// finds the peer active in either case. The cost is a count in the budget.
 package enum Launcher {
   /// The variable with the peer's name in the environment of a program that was started for it. Its
   /// session of that name does not wait for another process to leave: see `PeerSession.activate`.

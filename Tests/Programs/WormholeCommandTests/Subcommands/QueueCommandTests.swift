@@ -61,7 +61,7 @@ import WormholeTestSupport
 
   // It waits for nothing here, so it watches nothing; it once made 960 calls, and began ten threads.
   @Test(
-    "TakeResult an entry that waits makes few system calls, and begins few threads",
+    "Taking an entry that waits makes few system calls, and begins few threads",
     .enabled(if: mayTrace))
   func calls() throws {
     let outcome = try Session().shell(

@@ -265,7 +265,8 @@ struct DirectoryConsumer: ConsumerSource {
     left.replaceSubrange(index...index, with: parts.reversed())
     // They go before entries that this worker knows already.
     arrivals.noteEverything()
-    for part in parts.dropFirst() {
+    // The last one first: what a worker keeps that is killed here comes before all that waits again.
+    for part in parts.dropFirst().reversed() {
       try place.move(part.path, to: QueueDirectory.pendingPath(part.name))
       left.removeAll { $0.name == part.name }
     }

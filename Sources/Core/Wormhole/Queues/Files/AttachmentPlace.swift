@@ -67,7 +67,7 @@ extension PropertyListValue {
 }
 
 extension QueueDirectory {
-  // MARK: TakeResult and removing
+  // MARK: Taking and removing
 
   /// Makes an attachment the consumer's, before its entry is delivered or ends. A missing
   /// attachment is not an error here: its entry reports it.

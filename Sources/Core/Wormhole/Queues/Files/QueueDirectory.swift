@@ -28,7 +28,7 @@ package import WormholeSystem
 /// while it was stopped finds nothing there (ENOENT), takes nothing and settles nothing.
 ///
 /// **Cancelled or delivered.** The batch is exchanged in `pending/` with one in which the entry is
-/// cancelled. TakeResult moves whichever of the two has that name.
+/// cancelled. Taking moves whichever of the two has that name.
 ///
 /// **What a crash leaves**: an unlocked file in `staged/`, removed by the next process that opens
 /// the queue to consume, and batches in `taken/`, which the next consumer delivers again.

@@ -132,7 +132,7 @@ struct DirectoryLooks {
   /// Opens the container again if the path names another directory now.
   private mutating func findContainer() {
     let old = directory
-    // When there is one again, everything is examined.
+    // It fails while there is no container; when there is one again, everything is examined.
     directory = try? container.root.refreshed(container.root.handle())
     checked = .now
     guard directory !== old, directory != nil else { return }
