@@ -25,6 +25,9 @@
  *                    made or taken over a claim, so it claims without a look at the site; and
  *                    likewise it publishes (`standing`, `looked`).  Others see an unused site, which
  *                    they may remove.
+ * -DBEHIND           accessors tell others what they are about to publish.  A reader that begins after
+ *                    that reads what was published, unless the writer was passed by as overdue
+ *                    (`promised`): it waits for the writers that were at work when it began (`awaited`).
  * -DLITTER           each writer makes one access: when all have ended, there is no site (`left`).
  * -DPROGRESS         all writers but the first may stop for ever at every step with all their
  *                    locks and claims.  Only the claims and leases of stopped ones are taken over.
@@ -43,6 +46,7 @@
  * -DDROP_PLACE              a reader does not check that the file it has locked is still the item
  * -DDROP_SECOND_LOCK        a reader that finds the item locked, and then no publisher, continues
  *                           without a lock
+ * -DREAD_BEHIND             (BEHIND) a reader does not wait for writers that work on their copies
  * -DUNLOCK_LAST             (IN_PLACE) gives up the claim before it unlocks the item; with readers
  *                           that try a second time only
  * -DDROP_SECOND_LOOK        (LITTER) does not check again, after it had the lease, that all left
@@ -98,6 +102,11 @@ byte stopped;                 /* writers that will never move again, with their 
 #ifdef LITTER
 byte ended;
 #endif
+#ifdef BEHIND
+byte told;                    /* writers whose accessors have told others */
+byte promised;                /* of these, those that had before the reader began */
+byte awaited;                 /* claims that were there when the reader began */
+#endif
 #ifdef WARM
 byte touched;                 /* writers that find other times of `held/` than at their release */
 #define touch() touched = BIT(WRITERS) - 1
@@ -117,14 +126,23 @@ hidden byte k;
 #define isOverdue(n) true
 #endif
 
+#ifdef BEHIND
+#define settle(n) drop(told, n); drop(promised, n); drop(awaited, n)
+#define atWork    (claims & awaited)
+#else
+#define settle(n) skip
+#define atWork    0
+#endif
+
+#define endClaim(n) drop(claims, n); drop(publishing, n); settle(n)
+
 /* The first claim of another writer that may be taken over. */
 inline takeAway() {
   k = 0;
   do
   :: k < WRITERS && (k == me || !has(claims, k) || !isOverdue(k)) -> k++
   :: k < WRITERS && k != me && has(claims, k) && isOverdue(k) ->
-     drop(claims, k);
-     drop(publishing, k);
+     endClaim(k);
      add(taken, k);
      touch();
      break
@@ -179,8 +197,7 @@ inline die() {
   :: has(taken | trash, me) -> deadTrash = true
   :: else
   fi;
-  drop(claims, me);
-  drop(publishing, me);
+  endClaim(me);
   drop(taken, me);
   drop(trash, me);
   drop(visitors, me);
@@ -342,6 +359,9 @@ copying:                        /* then the accessor runs, or throws */
 #ifndef PROGRESS
   :: atomic { true -> goto leaving }
 #endif
+#ifdef BEHIND
+  :: atomic { has(claims, me) -> drop(stale, me); add(told, me) }
+#endif
   OR_DIES
   fi;
 
@@ -440,6 +460,10 @@ movingOut:                      /* the copy, out of the lease to the item's plac
        assert(!overtaken);
 #endif
        overtaken = false;
+#ifdef BEHIND
+       drop(told, me);
+       drop(promised, me);
+#endif
        current = 0;
        shared = 0;
        exclusiveBy = NONE;
@@ -451,9 +475,9 @@ progress_published:             /* still under the lease: the empty claim is rem
   if
 #ifdef WARM
   :: atomic { has(claims, me) && !fenced && others == 0 && !abandoned ->
-       drop(claims, me); drop(publishing, me); touch(); goto keeping }
+       endClaim(me); touch(); goto keeping }
 #endif
-  :: atomic { has(claims, me) -> drop(claims, me); drop(publishing, me); goto dismantling }
+  :: atomic { has(claims, me) -> endClaim(me); goto dismantling }
   :: atomic { !has(claims, me) -> closeLease(); goto leaving }
   OR_DIES
   fi;
@@ -498,7 +522,7 @@ leaving:                        /* unlock the item, then rename the claim to tra
 #endif
   if
   :: atomic { has(claims | taken, me) ->
-       drop(claims, me); drop(publishing, me); drop(taken, me); add(trash, me) }
+       endClaim(me); drop(taken, me); add(trash, me) }
   :: atomic { !has(claims | taken, me) -> goto removing }
   OR_DIES
   fi;
@@ -605,7 +629,7 @@ inline closeItem() {
 #else
 #define unlocked (has(current, me) && !locked)
 #endif
-#define inTheWay (publishing | (claims & inPlace) | (unlocked -> claims : 0))
+#define inTheWay (publishing | (claims & inPlace) | atWork | (unlocked -> claims : 0))
 
 proctype Reader(byte me) {
 #ifdef DROP_SECOND_LOCK
@@ -617,6 +641,17 @@ proctype Reader(byte me) {
 #define isLeft unlocked
 #endif
 
+#ifdef BEHIND
+begin:
+  atomic {
+    promised = told;
+#ifndef READ_BEHIND
+    awaited = claims
+#endif
+  }
+#else
+#define begin idle
+#endif
 idle:
   if
   :: atomic { true -> closeItem(); add(current, me) }
@@ -664,7 +699,12 @@ placing:                        /* is the opened file still the item? */
 #ifdef DROP_PLACE
   :: atomic { true -> add(reading, me) }
 #else
-  :: atomic { has(current, me) -> add(reading, me) }
+  :: atomic { has(current, me) ->
+       add(reading, me);
+#ifdef BEHIND
+       assert(promised == 0 || has(excused, me))
+#endif
+     }
   :: atomic { !has(current, me) -> goto idle }
 #endif
   OR_SUSPENDED(placing)
@@ -675,7 +715,7 @@ reading_:
   tried = false;
 #endif
   if
-  :: atomic { true -> closeItem(); goto idle }
+  :: atomic { true -> closeItem(); goto begin }
   OR_SUSPENDED(reading_)
   fi
 }

@@ -7,8 +7,8 @@ package import WormholeSystem
 /// receives the content to publish.
 package struct LeaseDeclaration: Hashable, Sendable {
   package let identity: ProcessIdentity
-  /// The time of taking the lease, on the clock that all processes of this machine share.
-  let since: UInt64
+  /// The time of taking the lease in milliseconds, on the clock that all processes of this machine share.
+  package let since: UInt64
   package let term: Duration
   package let name: String
 

@@ -31,16 +31,15 @@ struct AccessSurvey {
       at: site, purpose: purpose, excludes)
   }
 
-  /// Looks under the site's lease for claims that exclude a kind, and takes over the first that may
-  /// be taken over.
+  /// Looks under the site's lease for claims that are in the way, and takes over the first that may be
+  /// taken over.
   ///
   /// - Returns: nil when there is none.
   mutating func look(
-    at site: ItemSite, under lease: Lease, for kind: ClaimName.Kind
+    at site: ItemSite, under lease: Lease, _ excludes: (ClaimName) -> Bool
   ) throws -> (name: ClaimName, isTaken: Bool)? {
     let finding = try claims[site.location, default: ClaimSurvey()].look(
-      at: site, with: lease.surroundings, purpose: purpose
-    ) { kind.excludes($0.kind) }
+      at: site, with: lease.surroundings, purpose: purpose, excludes)
     return switch finding {
     case nil: nil
     case .present(let name): (name, false)

@@ -219,7 +219,7 @@ package final class Claim: Sendable {
 package struct ClaimName: Hashable, Sendable {
   /// The owner's use of the item.
   package enum Kind: Character, Sendable {
-    /// Changes a private copy: readers continue.
+    /// Changes a private copy: readers that begin meanwhile wait for its end.
     case copying = "w"
     /// Is about to publish its copy: new readers wait.
     case publishing = "p"

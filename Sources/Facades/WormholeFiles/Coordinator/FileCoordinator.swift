@@ -162,6 +162,7 @@ extension FileCoordinator {
       let terms = AccessTerms(
         purpose: state.purposeInUse(),
         isPurposeShared: state.isPurposeShared,
+        enclosing: Set(Self.running.map(\.terms.purpose)),
         hasCompanions: filePresenter != nil || state.isPurposeShared || !state.accesses.isEmpty,
         term: term, until: deadline ?? .now + Self.standardWait, durability: durability)
       state.accesses.append((terms, nil))

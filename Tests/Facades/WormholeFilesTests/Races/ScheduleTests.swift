@@ -18,17 +18,48 @@ struct ScheduleTests {
 
   // writer                     reader
   // inside, has written
-  //                            reads the old content, and leaves
+  //                            asks, and waits
   // leaves: published
   //                            reads the new content
-  @Test("Readers continue while a writer works on its copy, and see its whole change afterwards")
-  func readersGoOn() throws {
+  @Test("A reader that begins while a writer works on its copy waits for it, and reads its change")
+  func readersWait() throws {
     let (writer, reader) = (try scene.participant(), try scene.participant())
     #expect(try writer.ask("writing \(scene.path("a"))").hasPrefix("inside "))
     #expect(try writer.ask("put new") == "done")
-    #expect(try reader.ask("reading \(scene.path("a")) wait=0 read=yes") == "old")
+    let refusal = try reader.ask("reading \(scene.path("a")) wait=0 read=yes")
+    #expect(refusal.hasPrefix("error timedOut "), "\(refusal)")
+    #expect(refusal.contains("process \(writer.processID) "), "\(refusal)")
+    #expect(try scene.text("a") == "old")
+    try reader.tell("reading \(scene.path("a")) read=yes")
+    try scene.waitUntil(reader, waitsFor: "a")
     #expect(try writer.ask("leave") == "done")
-    #expect(try reader.ask("reading \(scene.path("a")) wait=0 read=yes") == "new")
+    #expect(try reader.answer() == "new")
+    try scene.expectOnly(["a"])
+  }
+
+  // writer 1                   reader                     writer 2
+  // inside
+  //                            asks, and waits
+  //                                                       asks, and waits
+  // leaves: published
+  //                                                       inside
+  //                            reads the first change
+  @Test("A reader does not wait for a writer that has begun after it")
+  func readersGoOn() throws {
+    let (first, second) = (try scene.participant(), try scene.participant())
+    let reader = try scene.participant()
+    for number in 1...5 {
+      #expect(try first.ask("writing \(scene.path("a"))").hasPrefix("inside "))
+      #expect(try first.ask("put \(number)") == "done")
+      try reader.tell("reading \(scene.path("a")) read=yes")
+      try scene.waitUntil(reader, waitsFor: "a")
+      try second.tell("writing \(scene.path("a"))")
+      try scene.waitUntil(second, waitsFor: "a")
+      #expect(try first.ask("leave") == "done")
+      #expect(try second.answer().hasPrefix("inside "))
+      #expect(try reader.answer() == "\(number)")
+      #expect(try second.ask("leave") == "done")
+    }
     try scene.expectOnly(["a"])
   }
 

@@ -24,13 +24,13 @@ struct SuspensionTests {
   // late                       reader                     taker
   // inside, has written
   // stopped
-  //                            reads at once
+  //                            reads after the grace
   //                            nothing was taken away
   //                                                       after the grace: published
   // continues, leaves:
   // overtaken, by the taker
   @Test(
-    "to change it delays no reader; writers continue after the grace, and the late one learns it",
+    "to change it delays readers and writers for the grace only, and the late one learns it",
     arguments: ["writing", "replacing", "merging"])
   func writer(kind: String) throws {
     let late = try scene.participant()
@@ -39,8 +39,7 @@ struct SuspensionTests {
     #expect(try late.ask("put late") == "done")
     try stop(late)
     let before = try scene.claims("a")
-    // With a deadline in the past: the reader did not even wait for the grace.
-    #expect(try taker.ask("reading \(scene.path("a")) wait=0 read=yes") == "old")
+    #expect(try taker.ask("reading \(scene.path("a")) read=yes") == "old")
     #expect(try scene.claims("a") == before, "a reader takes nothing away")
     #expect(try taker.ask("writing \(scene.path("a")) put=taken") == "done")
     try late.send(.continue)
@@ -58,7 +57,7 @@ struct SuspensionTests {
     #expect(try late.ask("put late") == "done")
     try stop(late)
     #expect(
-      try FileCoordinator().coordinate(readingItemAt: scene.url("a"), until: .now) {
+      try FileCoordinator().coordinate(readingItemAt: scene.url("a")) {
         try ItemText.read($0.path)
       } == "old")
     try late.send(.continue)

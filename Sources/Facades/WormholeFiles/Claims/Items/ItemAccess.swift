@@ -74,6 +74,8 @@ package final class AccessTerms: Sendable {
   let purpose: String
   /// Whether other processes may have accesses of the same purpose.
   let isPurposeShared: Bool
+  /// The purposes of the accesses from whose accessors it was begun, which do not end before it.
+  let enclosing: Set<String>
   /// How long the accessor may take.
   let term: Duration
   let deadline: ContinuousClock.Instant
@@ -86,11 +88,13 @@ package final class AccessTerms: Sendable {
   let moves = Mutex<[(from: String, to: String)]>([])
 
   init(
-    purpose: String, isPurposeShared: Bool = false, hasCompanions: Bool = false, term: Duration,
-    until deadline: ContinuousClock.Instant, durability: Durability = .standard
+    purpose: String, isPurposeShared: Bool = false, enclosing: Set<String> = [],
+    hasCompanions: Bool = false, term: Duration, until deadline: ContinuousClock.Instant,
+    durability: Durability = .standard
   ) {
     self.purpose = purpose
     self.isPurposeShared = isPurposeShared
+    self.enclosing = enclosing
     self.term = term
     self.deadline = deadline
     self.durability = durability

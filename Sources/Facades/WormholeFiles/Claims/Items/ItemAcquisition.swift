@@ -6,11 +6,11 @@ import WormholeSystem
 /// ```
 /// reader                               writer                               publisher
 /// flock LOCK_SH on the item            under the lease: nobody in the way?  flock LOCK_EX on the item
-/// somebody publishes, or works         then a claim of its own                (its readers are waited for)
-///   on it in place? wait               somebody has the contents of a       under the lease: claim still
-/// somebody has the contents of a         directory above? give way, wait      there? one rename
-///   directory above? give way, wait    covers contents, or in place: wait   claim and site removed
-///                                        for those who are there
+/// somebody publishes, works on it in   then a claim of its own                (its readers are waited for)
+///   place, or was at work when this    somebody has the contents of a       under the lease: claim still
+///   began? wait                          directory above? give way, wait      there? one rename
+/// somebody has the contents of a       covers contents, or in place: wait   claim and site removed
+///   directory above? give way, wait      for those who are there
 /// ```
 ///
 /// Of two accesses that exclude each other, each announces itself before it looks for the other.
@@ -27,6 +27,8 @@ final class ItemAcquisition: Waiting {
   /// The item when it was looked for, because it may be moved.
   private var item: SharedDescriptor?
   private var hasLooked = false
+  /// When the access began, on the clock of `LeaseDeclaration.since`.
+  private let began = bootTimeNanoseconds() / 1_000_000
   private var survey: AccessSurvey
   /// The site that this acquisition uses; it is removed if no other process uses it.
   private var site: ItemSite?
@@ -131,16 +133,11 @@ final class ItemAcquisition: Waiting {
     let lock = try ItemLock.open(location)
     let isShared = try lock?.tryLock(.shared) ?? false
     // If this user may not open it, the owner still publishes changes in one step.
-    if let site = try ItemSite.openIfPermitted(location) {
-      let finding = try survey.look(at: site) {
-        // The process that has the item locked may not have announced yet that it publishes.
-        $0.kind == .inPlace || $0.kind == .publishing || (lock != nil && !isShared)
-      }
-      // A stopped or dead process is ignored, because its unpublished changes are invisible.
-      if case .present(let name) = finding, !LeaseFault.passingClaims.isActive {
-        wasLeftLocked = false
-        return try waitInLine(for: name, at: site)
-      }
+    if let site = try ItemSite.openIfPermitted(location),
+      let name = try writer(at: site, hasLocked: lock != nil && !isShared)
+    {
+      wasLeftLocked = false
+      return try waitInLine(for: name, at: site)
     }
     if lock != nil, !isShared, !wasLeftLocked {
       // The process that had it locked has left, because an item is unlocked before its claim ends
@@ -161,6 +158,36 @@ final class ItemAcquisition: Waiting {
     place = nil
     // Even without a lock, the descriptor shows whether a directory was replaced while it was read.
     return .done(ItemAccess(location, kind, claim: nil, lock: lock))
+  }
+
+  /// Returns a claim that a reader waits for; nil if there is none.
+  ///
+  /// - Parameter hasLocked: whether a process has the item locked, which may not have announced yet that
+  ///   it publishes.
+  private func writer(at site: ItemSite, hasLocked: Bool) throws(Errno) -> ClaimName? {
+    // A stopped or dead process is ignored, because its unpublished changes are invisible.
+    var ignored: Set<ClaimName> = []
+    while !LeaseFault.passingClaims.isActive {
+      let finding = try survey.look(at: site) { name in
+        guard !ignored.contains(name) else { return false }
+        return hasLocked || name.kind == .inPlace || name.kind == .publishing || isAwaited(name)
+      }
+      switch finding {
+      case nil: return nil
+      case .present(let name): return name
+      case .removable(let name, _): ignored.insert(name)
+      }
+    }
+    return nil
+  }
+
+  /// Whether a reader waits for a writer that works on a copy: one that was at work when this access
+  /// began, because it may have told others that its change is made (Tests/Models/claims.pml,
+  /// READ_BEHIND). Not one that has begun since: among many writers a reader would wait for ever. And
+  /// not the one from whose accessor this access was begun.
+  private func isAwaited(_ name: ClaimName) -> Bool {
+    name.kind == .copying && (kind.isReading || kind == .sharing)
+      && name.declaration.since <= began && !terms.enclosing.contains(name.purpose)
   }
 
   // MARK: Writers
@@ -192,7 +219,8 @@ final class ItemAcquisition: Waiting {
     _ kind: ClaimName.Kind, at site: ItemSite, under lease: Lease
   ) throws -> WaitingStep<ItemAccess> {
     do {
-      if let other = try survey.look(at: site, under: lease, for: kind),
+      if let other = try survey.look(
+        at: site, under: lease, { kind.excludes($0.kind) || isAwaited($0) }),
         !LeaseFault.claimingUnseen.isActive
       {
         if other.isTaken { return .again }

@@ -142,7 +142,9 @@ final class ItemPublication: Waiting {
     else {
       throw claim.overtaken()
     }
-    if let other = try survey.look(at: claim.site, under: lease, for: .publishing) {
+    if let other = try survey.look(
+      at: claim.site, under: lease, { ClaimName.Kind.publishing.excludes($0.kind) })
+    {
       if other.isTaken { return .again }
       try claim.beginPublishing()
       return try wait(for: other.name.holder, "the item")
