@@ -17,13 +17,16 @@ package struct ReaderPackage {
 
   /// Checks files of one module, without building anything.
   ///
-  /// - Parameter sources: Their names without ".swift", and their texts.
-  package func check(_ sources: [String: String]) throws -> Outcome {
+  /// - Parameters:
+  ///   - sources: Their names without ".swift", and their texts.
+  ///   - languageMode: That of Swift 5 or Swift 6.
+  package func check(_ sources: [String: String], languageMode: String = "6") throws -> Outcome {
     for (name, source) in sources { try ItemText.write(source, to: "\(directory)/\(name).swift") }
     let files = sources.keys.sorted().map { "\(directory)/\($0).swift" }
     // With the feature that asks most of an example's imports, and that Swift 7 enables.
     let mode = ["-typecheck", "-parse-as-library", "-wmo", "-enable-upcoming-feature"]
-    return try run(try Self.compiler("Examples") + mode + ["MemberImportVisibility"] + files)
+    return try run(
+      try Self.compiler("Examples", languageMode) + mode + ["MemberImportVisibility"] + files)
   }
 
   /// Builds a program of one file. A warning fails, as an error does.
@@ -86,9 +89,9 @@ package struct ReaderPackage {
   }
 
   /// The words of every call of the compiler: the library's modules are found as they were built.
-  private static func compiler(_ module: String) throws -> [String] {
+  private static func compiler(_ module: String, _ languageMode: String = "6") throws -> [String] {
     [
-      "swiftc", "-swift-version", "6", "-module-name", module,
+      "swiftc", "-swift-version", languageMode, "-module-name", module,
       "-I", try BuiltProgram.asBuilt("Modules"),
       "-I", Checkout.path("Sources/Core/WormholeShims"),
     ]
