@@ -50,7 +50,7 @@ extension GroupDefaults {
     _ value: PropertyListValue?, forKey key: String, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil
   ) throws {
-    try edit(.init(durability, until: deadline)) { $0[key] = value }
+    try edit(.init(durability, until: deadline), of: key) { $0[key] = value }
   }
 
   /// Stores a value of a type of the program; see the form for property lists.
@@ -75,7 +75,7 @@ extension GroupDefaults {
     forKey key: String, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil
   ) throws -> Bool {
-    try edit(.init(durability, until: deadline)) {
+    try edit(.init(durability, until: deadline), of: key) {
       $0.removeValue(forKey: key) != nil
     }
   }
@@ -99,7 +99,7 @@ extension GroupDefaults {
     until deadline: ContinuousClock.Instant? = nil,
     _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
   ) throws -> Result {
-    try edit(.init(durability, until: deadline)) { try body(&$0[key]) }
+    try edit(.init(durability, until: deadline), of: key) { try body(&$0[key]) }
   }
 
   /// Changes the stored value of a key as a type of the program; see the form for property lists.
@@ -109,7 +109,7 @@ extension GroupDefaults {
     until deadline: ContinuousClock.Instant? = nil,
     _ body: @escaping @Sendable (inout Content?) throws -> Result
   ) throws -> Result {
-    try edit(.init(durability, until: deadline), Self.edited(key, body))
+    try edit(.init(durability, until: deadline), of: key, Self.edited(key, body))
   }
 
   /// Changes several keys of the suite in one step; see the form for one key.
@@ -233,7 +233,7 @@ extension GroupDefaults {
     _ value: PropertyListValue?, forKey key: String, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil
   ) async throws {
-    try await edit(.init(durability, until: deadline)) { $0[key] = value }
+    try await edit(.init(durability, until: deadline), of: key) { $0[key] = value }
   }
 
   /// Stores a value of a type of the program; see the form without `async`.
@@ -251,7 +251,7 @@ extension GroupDefaults {
     forKey key: String, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil
   ) async throws -> Bool {
-    try await edit(.init(durability, until: deadline)) {
+    try await edit(.init(durability, until: deadline), of: key) {
       $0.removeValue(forKey: key) != nil
     }
   }
@@ -263,7 +263,7 @@ extension GroupDefaults {
     until deadline: ContinuousClock.Instant? = nil,
     _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
   ) async throws -> Result {
-    try await edit(.init(durability, until: deadline)) { try body(&$0[key]) }
+    try await edit(.init(durability, until: deadline), of: key) { try body(&$0[key]) }
   }
 
   /// Changes the stored value of a key as a type of the program; see the form without `async`.
@@ -272,7 +272,7 @@ extension GroupDefaults {
     until deadline: ContinuousClock.Instant? = nil,
     _ body: @escaping @Sendable (inout Content?) throws -> Result
   ) async throws -> Result {
-    try await edit(.init(durability, until: deadline), Self.edited(key, body))
+    try await edit(.init(durability, until: deadline), of: key, Self.edited(key, body))
   }
 
   /// Changes several keys of the suite in one step; see the form without `async`.

@@ -137,25 +137,27 @@ public final class GroupDefaults: Sendable {
 
   // MARK: Changes
 
+  /// - Parameter key: The only key that the body changes; nil for any.
   func edit<Result: Sendable>(
-    _ terms: ChangeTerms = .init(),
+    _ terms: ChangeTerms = .init(), of key: String? = nil,
     _ body: @escaping @Sendable (inout Suite.Contents) throws -> Result
   ) throws -> Result {
     let suite = try suite()
     reportOwnChange(.begins)
     defer { reportOwnChange(.ends) }
-    let result = try suite.edit(terms, body)
+    let result = try suite.edit(terms, of: key, body)
     reportOwnChange()
     return result
   }
 
   func edit<Result: Sendable>(
-    _ terms: ChangeTerms, _ body: @escaping @Sendable (inout Suite.Contents) throws -> Result
+    _ terms: ChangeTerms, of key: String? = nil,
+    _ body: @escaping @Sendable (inout Suite.Contents) throws -> Result
   ) async throws -> Result {
     let suite = try suite()
     reportOwnChange(.begins)
     defer { reportOwnChange(.ends) }
-    let result = try await suite.edit(terms, body)
+    let result = try await suite.edit(terms, of: key, body)
     reportOwnChange()
     return result
   }

@@ -90,38 +90,44 @@ final class Suite: Sendable {
 
   /// Changes the content atomically; publishes nothing if it stays the same.
   ///
-  /// - Parameter body: Runs again, with the latest contents, if the lease was lost.
+  /// - Parameters:
+  ///   - key: The only key that the body changes; nil for any. Comparing all of many takes long.
+  ///   - body: Runs again, with the latest contents, if the lease was lost.
   /// - Throws: The error of `body`, `GroupDefaultsError.damaged`, or `AppGroupError`.
   func edit<Result: Sendable>(
-    _ terms: ChangeTerms = .init(), _ body: @escaping @Sendable (inout Contents) throws -> Result
+    _ terms: ChangeTerms = .init(), of key: String? = nil,
+    _ body: @escaping @Sendable (inout Contents) throws -> Result
   ) throws -> Result {
     let number = ownWrites.begin()
     var isPublished = false
     defer { ownWrites.end(number, isPublished: isPublished) }
-    let result = try value.edit(terms) { try self.edited($0, number: number, body) }
+    let result = try value.edit(terms) { try self.edited($0, of: key, number: number, body) }
     isPublished = true
     return result
   }
 
   /// Changes the content atomically, for a task.
   func edit<Result: Sendable>(
-    _ terms: ChangeTerms, _ body: @escaping @Sendable (inout Contents) throws -> Result
+    _ terms: ChangeTerms, of key: String? = nil,
+    _ body: @escaping @Sendable (inout Contents) throws -> Result
   ) async throws -> Result {
     let number = ownWrites.begin()
     var isPublished = false
     defer { ownWrites.end(number, isPublished: isPublished) }
-    let result = try await value.edit(terms) { try self.edited($0, number: number, body) }
+    let result = try await value.edit(terms) { try self.edited($0, of: key, number: number, body) }
     isPublished = true
     return result
   }
 
   private func edited<Result>(
-    _ snapshot: ValueSnapshot, number: Int, _ body: (inout Contents) throws -> Result
+    _ snapshot: ValueSnapshot, of key: String?, number: Int,
+    _ body: (inout Contents) throws -> Result
   ) throws -> (Edit, Result) {
     let old = try state(of: snapshot).contents
     var new = old
     let result = try body(&new)
-    guard new != old else {
+    let hasChanged = key.map { new[$0] != old[$0] } ?? (new != old)
+    guard hasChanged else {
       ownWrites.forget(number)
       return (.keep, result)
     }

@@ -16,10 +16,10 @@ struct BinaryPropertyListWriter: ~Copyable {
     let place: Int
   }
 
+  /// An entry of a dictionary, which is small to be sorted fast.
   private struct Entry {
     let prefix: UInt64
-    let key: String
-    let value: PropertyListValue
+    let index: Dictionary<String, PropertyListValue>.Index
   }
 
   private var output: ByteBuffer
@@ -27,9 +27,8 @@ struct BinaryPropertyListWriter: ~Copyable {
   private var offsets: [Int] = []
   /// The containers in the order of their numbers.
   private var containers: [Container] = []
-  /// The numbers of strings. As values they differ by their bytes; as keys of type `String`, composed and
-  /// decomposed letters would be one.
-  private var strings: [PropertyListValue: Int] = [:]
+  /// The numbers of strings.
+  private var strings = StringNumbers()
   private let spellsNullWide: Bool
   private let limits: PropertyListLimits?
   private var writesReferences: Bool { limits?.admitsReferences ?? false }
@@ -111,17 +110,28 @@ struct BinaryPropertyListWriter: ~Copyable {
   ) throws(PropertyListError) {
     var entries: [Entry] = []
     entries.reserveCapacity(dictionary.count)
-    for (key, value) in dictionary {
-      entries.append(Entry(prefix: key.prefixInUTF8, key: key, value: value))
+    for index in dictionary.indices {
+      entries.append(Entry(prefix: dictionary[index].key.prefixInUTF8, index: index))
     }
     if entries.count > 1 {
-      entries.sort {
-        $0.prefix == $1.prefix ? $0.key.precedesInUTF8($1.key) : $0.prefix < $1.prefix
+      // First by numbers alone, which is fast.
+      entries.sort { $0.prefix < $1.prefix }
+      var start = 0
+      while start < entries.count {
+        let rest = entries[start...]
+        let end = rest.firstIndex { $0.prefix != entries[start].prefix } ?? entries.count
+        if end - start > 1 {
+          entries[start..<end].sort {
+            dictionary[$0.index].key.precedesInUTF8(dictionary[$1.index].key)
+          }
+        }
+        start = end
       }
     }
+    if entries.count > Self.leastObjectsToUnique { strings.reserve(2 * entries.count) }
     makeRoom(for: dictionary.values)
-    for entry in entries { referenceKey(entry.key, at: &place) }
-    for entry in entries { try reference(entry.value, at: &place) }
+    for entry in entries { referenceKey(dictionary[entry.index].key, at: &place) }
+    for entry in entries { try reference(dictionary[entry.index].value, at: &place) }
   }
 
   /// A key is never `nil`, so one that reads "$null" is always written in UTF-16.
@@ -151,9 +161,7 @@ struct BinaryPropertyListWriter: ~Copyable {
     guard new >= Self.leastObjectsToUnique, string.utf8.count <= Self.longestStringToUnique else {
       return new
     }
-    if let known = strings[.string(string)] { return known }
-    strings[.string(string)] = new
-    return new
+    return strings.number(of: string, orNew: new)
   }
 
   private mutating func put(reference number: Int, at place: inout Int) {
@@ -275,6 +283,61 @@ struct BinaryPropertyListWriter: ~Copyable {
         || expandedBytes > limits.maximumExpandedBytes
     else { return }
     try PropertyListGuard.check(bytes, limits: limits)
+  }
+}
+
+/// The numbers of strings by their bytes: composed and decomposed letters differ.
+///
+/// The standard library's hashing, which withstands strings that are chosen to be slow, takes most of the
+/// time of writing a large dictionary. Here a string that meets too many others is written again.
+private struct StringNumbers {
+  private var entries: [(hash: UInt, text: String, number: Int)] = []
+  /// For each hash, an entry's index and one more; 0 for none. Their count is a power of two.
+  private var slots: [UInt32] = []
+
+  private static let mostProbes = 16
+
+  /// Makes room for more strings at once.
+  mutating func reserve(_ more: Int) {
+    let wanted = 2 * (entries.count + more)
+    guard wanted > slots.count else { return }
+    slots = [UInt32](repeating: 0, count: 1 << (Int.bitWidth - wanted.leadingZeroBitCount))
+    entries.reserveCapacity(slots.count / 2)
+    let mask = UInt(slots.count - 1)
+    for (index, entry) in entries.enumerated() {
+      var place = entry.hash & mask
+      while slots[Int(place)] > 0 { place = (place + 1) & mask }
+      slots[Int(place)] = UInt32(index + 1)
+    }
+  }
+
+  /// Returns the number of an equal string, or registers the string under `new`.
+  mutating func number(of text: String, orNew new: Int) -> Int {
+    reserve(1)
+    let hash = Self.hash(text)
+    let mask = UInt(slots.count - 1)
+    for probe in 0..<Self.mostProbes {
+      let place = Int((hash &+ UInt(probe)) & mask)
+      guard slots[place] > 0 else {
+        entries.append((hash, text, new))
+        slots[place] = UInt32(entries.count)
+        return new
+      }
+      let index = Int(slots[place]) - 1
+      if entries[index].hash == hash, entries[index].text.hasSameBytes(as: text) {
+        return entries[index].number
+      }
+    }
+    return new
+  }
+
+  private static func hash(_ text: String) -> UInt {
+    var text = text
+    return text.withUTF8 { bytes in
+      var hash = UInt(bytes.count)
+      for byte in bytes { hash = (hash ^ UInt(byte)) &* 0x100_0000_01B3 }
+      return hash ^ hash >> 29
+    }
   }
 }
 

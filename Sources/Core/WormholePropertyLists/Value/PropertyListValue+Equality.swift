@@ -5,7 +5,7 @@ extension PropertyListValue: Hashable {
   /// byte, because a file has another name with another form of `é`. Keys are equal as Swift's strings are.
   public static func == (left: PropertyListValue, right: PropertyListValue) -> Bool {
     switch (left, right) {
-    case (.string(let a), .string(let b)): haveSameBytes(a, b)
+    case (.string(let a), .string(let b)): a.hasSameBytes(as: b)
     case (.integer(let a), .integer(let b)): a == b
     case (.unsigned(let a), .unsigned(let b)): a == b
     case (.integer(let a), .unsigned(let b)), (.unsigned(let b), .integer(let a)):
@@ -23,14 +23,6 @@ extension PropertyListValue: Hashable {
     }
   }
 
-  private static func haveSameBytes(_ a: String, _ b: String) -> Bool {
-    // Swift's own comparison, which is fast, takes the forms of a character for equal.
-    guard a == b, a.utf8.count == b.utf8.count else { return false }
-    var (a, b) = (a, b)
-    // `elementsEqual` takes tens of instructions for each byte.
-    return a.withUTF8 { a in b.withUTF8 { b in a.indices.allSatisfy { a[$0] == b[$0] } } }
-  }
-
   /// Feeds the value to a hasher; equal values have equal hashes.
   public func hash(into hasher: inout Hasher) {
     switch self {
@@ -44,5 +36,16 @@ extension PropertyListValue: Hashable {
     case .array(let array): hasher.combine(array)
     case .dictionary(let dictionary): hasher.combine(dictionary)
     }
+  }
+}
+
+extension String {
+  /// Whether two strings are equal byte for byte.
+  func hasSameBytes(as other: String) -> Bool {
+    // Swift's own comparison, which is fast, takes the forms of a character for equal.
+    guard self == other, utf8.count == other.utf8.count else { return false }
+    var (a, b) = (self, other)
+    // `elementsEqual` takes tens of instructions for each byte.
+    return a.withUTF8 { a in b.withUTF8 { b in a.indices.allSatisfy { a[$0] == b[$0] } } }
   }
 }

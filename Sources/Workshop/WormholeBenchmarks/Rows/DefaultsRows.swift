@@ -47,7 +47,28 @@ enum DefaultsRows {
         let content = PropertyListValue(number)
         try value.update { $0?[key] = content }
       })
-    return rows + [besideUpdate]
+    return rows + [besideUpdate, try setAmongMany(bench, container)]
+  }
+
+  /// One of 1,000 settings, beside the only one of a suite: each set writes the whole suite.
+  private static func setAmongMany(_ bench: Bench, _ container: SharedContainer) throws -> Row {
+    let (many, one) = (
+      GroupDefaults(suite: "many", in: container), GroupDefaults(suite: "one", in: container)
+    )
+    for number in 0..<1_000 { try many.write(.string("value \(number)"), forKey: "key\(number)") }
+    try one.write(.integer(0), forKey: key)
+    var number = 0
+    return try bench.compare(
+      "defaults, set among 1,000 keys / in one", rounds: bench.shortRounds, runs: 4,
+      expected: .ratioAtMost(6),
+      ours: {
+        number += 1
+        many.set(number, forKey: key)
+      },
+      floor: {
+        number += 1
+        one.set(number, forKey: key)
+      })
   }
 
   private static func get(
