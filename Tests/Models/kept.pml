@@ -37,8 +37,8 @@
  * -DDROP_FOLLOW_UP        (TIME) nobody follows up
  * -DDROP_FRESHNESS        (TIME) leaves out the wait although what is kept is old
  *
- * Abstracted: a file's bytes (a block is on the disk, or not), large content (it is waited for), how a
- * lease is taken away, the directory's own name, jumps of the clock, foreign changes.
+ * Abstracted: a file's bytes (content of which a block is missing counts as missing), content that looks
+ * lost and larger content (both are waited for), how a lease is taken away, the directory's own name, jumps of the clock, foreign changes.
  */
 
 #ifndef CHANGES

@@ -34,6 +34,15 @@ struct StandardTests {
 
   private static let counted = (2...60).map { PropertyListValue.integer($0) }
 
+  /// Settings of 1,000 keys, of which each state changes one.
+  private static let settings = (2...40).map { number in
+    PropertyListValue.dictionary(
+      Dictionary(
+        uniqueKeysWithValues: (0..<1_000).map {
+          ("key \($0)", .string("\($0 == 500 ? number : 0) of some length"))
+        }))
+  }
+
   private static let lives: [Life] = [
     // The first one, because its new directory is flushed to the disk together with all earlier
     // changes.
@@ -48,6 +57,10 @@ struct StandardTests {
     Life(identifier: "counted", old: 1, states: counted, isUpdated: true),
     Life(
       identifier: "of any size", old: 1, states: [2, 3, large(1, 5_000), 4, large(2, 70_000), 5]),
+    Life(identifier: "settings", old: 1, states: settings),
+    Life(identifier: "settings by updates", old: 1, states: settings, isUpdated: true),
+    Life(
+      identifier: "zeros", old: 1, states: [2, large(0, 20_000), 3, settings[0], large(0, 20_000)]),
     Life(identifier: "back again", old: 1, states: [2, 3, nil, 4, 5]),
     Life(identifier: "back again by updates", old: 1, states: [2, 3, nil, 4, 5], isUpdated: true),
     Life(identifier: "gone again", states: [2, 3, nil]),

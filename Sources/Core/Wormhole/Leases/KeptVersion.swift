@@ -1,4 +1,5 @@
 import Synchronization
+import WormholePropertyLists
 package import WormholeSystem
 
 /// `lease/kept-<boot>`: a version of a value that is known to be on the disk, in case the power
@@ -12,7 +13,7 @@ package import WormholeSystem
 /// |---|---|---|
 /// | one that waited | its content | that content |
 /// | one that did not wait, with its content | its content | that content |
-/// | one that did not wait, without its content | nothing, or zeros | the kept version, at most a second older |
+/// | one that did not wait, without its content | nothing, zeros, or a part | the kept version, at most a second older |
 /// | a removal | – | no value, because no reader looks for a kept version without a file |
 ///
 /// The kept version is a second name of a published file, given under the lease and through its
@@ -30,14 +31,20 @@ package enum KeptVersion {
   fileprivate static let nameFromHeld = name.map { "../" + $0 }
   /// The time after its publication in which other publications need not wait.
   static let freshness: Duration = .seconds(1)
-  /// The publication of larger content always waits. A file of one block is on the disk completely
-  /// or not at all; a part of a larger one may be, which a reader could not detect.
-  package static let maximumBytes = 4_096
-
-  /// Returns whether a file's content never reached the disk: it is empty, or zeros.
+  /// The publication of larger content always waits.
+  package static let maximumBytes = PreparedContent.worthwhileBytes
+  /// Returns whether a file's content, or a part of it, never reached the disk: a block is zeros, or the
+  /// end is missing.
   package static func isMissing(_ content: [UInt8]) -> Bool {
-    guard content.first ?? 0 == 0 else { return false }
-    return content.count <= maximumBytes && content.allSatisfy { $0 == 0 }
+    if content.isEmpty || content.isCutOffPropertyList { return true }
+    guard PublishedContent.hasEmptyBlock(content) else { return false }
+    // Content with a record says so if it really has such blocks. Other content is not this package's.
+    var document = content
+    if let record = PublicationRecord.take(from: &document) { return !record.hasEmptyBlocks }
+    do throws(PropertyListError) { _ = try PropertyListValue(bytes: document) } catch {
+      return true
+    }
+    return false
   }
 
   fileprivate static func isMissing(in file: borrowing FileDescriptor) throws(Errno) -> Bool {

@@ -12,7 +12,7 @@ package final class PreparedContent: Sendable {
   private let file: FileDescriptor
 
   /// Content of at least this size is prepared, smaller content only if it should be durable.
-  package static let worthwhileBytes = 65_536
+  package static let worthwhileBytes = 262_144
 
   package init(_ content: PublishedContent, at site: LeaseSite, durability: Durability)
     throws(Errno)

@@ -9,7 +9,7 @@ import WormholeSystem
 /// a malformed one, was written by a foreign program and names no publisher.
 ///
 /// ```
-/// 1 byte    the version of this layout: 1
+/// 1 byte    the version of this layout: 1, or 2 if blocks of the content are zeros
 /// 4 bytes   the number of the process
 /// 8 bytes   the time of publication in nanoseconds since 1970
 /// 8 bytes   the expiry, likewise; 0 for none
@@ -45,6 +45,7 @@ package struct PublicationRecord: Hashable, Sendable {
   }
 
   private static let version: UInt8 = 1
+  private static let versionWithEmptyBlocks: UInt8 = 2
 
   /// Creates the record of a publication that this process makes now.
   ///
@@ -101,7 +102,9 @@ package struct PublicationRecord: Hashable, Sendable {
 
   /// Reads bytes of any origin; nil if they are not a record.
   package init?(_ bytes: [UInt8]) {
-    guard bytes.count >= Place.program + 2, bytes[0] == Self.version else { return nil }
+    guard bytes.count >= Place.program + 2,
+      (Self.version...Self.versionWithEmptyBlocks).contains(bytes[0])
+    else { return nil }
     self.bytes = bytes
     guard number(at: Place.process, as: Int32.self) > 0,
       number(at: Place.expiry, as: Int64.self) >= 0,
@@ -131,6 +134,11 @@ package struct PublicationRecord: Hashable, Sendable {
         seconds: number(at: Place.baseSeconds, as: Int64.self), nanoseconds: Int64(nanoseconds))
     }
   }
+
+  /// Whether blocks of the content are zeros, which were not lost.
+  var hasEmptyBlocks: Bool { bytes[0] == Self.versionWithEmptyBlocks }
+
+  mutating func noteEmptyBlocks() { bytes[0] = Self.versionWithEmptyBlocks }
 
   /// Continues the run of publications that another record belongs to.
   package mutating func takeBase(of other: PublicationRecord) {

@@ -10,9 +10,15 @@ package struct PublishedContent: Sendable {
   private let end: [UInt8]
   /// Whether the content expires.
   package let expires: Bool
+  /// Whether a block of it is zeros, as after a loss of power.
+  package let hasEmptyBlocks: Bool
 
   package init(_ document: [UInt8], _ record: PublicationRecord?) {
     self.document = document
+    // With the record, the last block has no zeros only.
+    hasEmptyBlocks = Self.hasEmptyBlock(document)
+    var record = record
+    if hasEmptyBlocks { record?.noteEmptyBlocks() }
     let end = record.flatMap {
       BinaryPropertyListAnnotation.end(with: $0.bytes, of: document)
     }
@@ -20,6 +26,23 @@ package struct PublishedContent: Sendable {
     self.end = end?.bytes ?? []
     expires = record?.expiry != nil
     precondition(!expires || end != nil, "only a binary property list can expire")
+  }
+
+  /// Whether it has a record.
+  package var hasRecord: Bool { !end.isEmpty }
+
+  /// A block is on the disk completely or not at all. On a file system with smaller ones, only content of
+  /// one block is published without a wait.
+  package static let blockBytes = 4_096
+
+  /// Returns whether a block of a file with this content is zeros.
+  static func hasEmptyBlock(_ content: [UInt8]) -> Bool {
+    var rest = content[...]
+    while let first = rest.first {
+      if first == 0, rest.prefix(blockBytes).allSatisfy({ $0 == 0 }) { return true }
+      rest = rest.dropFirst(blockBytes)
+    }
+    return false
   }
 
   /// The number of bytes of the file.

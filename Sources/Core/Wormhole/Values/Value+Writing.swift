@@ -15,7 +15,7 @@ extension Value {
   ///   last fsync of `.durable` the new one is visible, and may be lost with the power.
   /// - Complexity: Create, write, rename and unlink, and six or seven cheap calls for the lease;
   ///   `.durable` adds one fsync on ext4 and xfs, elsewhere three, and two more if identifiers were new
-  ///   lately. Content of 64 KiB and more, and durable content, is written before the lease is taken.
+  ///   lately. Content of 256 KiB and more, and durable content, is written before the lease is taken.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func replace(
     with value: PropertyListValue, durability: Durability = .standard,

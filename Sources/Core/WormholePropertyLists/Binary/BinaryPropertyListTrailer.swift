@@ -34,6 +34,17 @@ struct BinaryPropertyListTrailer {
   }
 }
 
+extension [UInt8] {
+  /// Whether bytes begin as a binary property list, and do not end as one.
+  package var isCutOffPropertyList: Bool {
+    withUnsafeBytes {
+      $0.count >= BinaryPropertyListTrailer.headerSize
+        && $0.bigEndian(at: 0) == BinaryPropertyListDocument.magic
+        && BinaryPropertyListTrailer(of: $0) == nil
+    }
+  }
+}
+
 extension UnsafeRawBufferPointer {
   /// Returns the number in 8 bytes, most significant byte first.
   func bigEndian(at offset: Int) -> UInt64 {

@@ -85,7 +85,8 @@
         }
         return .proceed
       }
-      let large = PropertyListValue.string(String(repeating: "0123456789", count: 7_000))
+      let large = PropertyListValue.string(
+        String(repeating: "x", count: PreparedContent.worthwhileBytes))
       // Without a disk only a large one is.
       let isWithoutDisk = try value.container.commitScope() == .everythingAtOnce
       try Faults.$plan.withValue(looking) {

@@ -1,6 +1,7 @@
 import WormholeInspection
 
 #if DEBUG
+  import FoundationEssentials
   import Testing
   import WormholePropertyLists
   import WormholeSystem
@@ -91,6 +92,36 @@ import WormholeInspection
           #expect(found == 1 || found == 2, "published before call \(place)")
         }
       }
+    }
+
+    @Test("stands in for content of which any block is lost, and for no content that has zeros")
+    func parts() throws {
+      let settings = PropertyListValue.dictionary(
+        Dictionary(uniqueKeysWithValues: (0..<1_000).map { ("key \($0)", .string("value \($0)")) }))
+      let other = value.container.value("other")
+      try other.replace(with: settings)
+      let whole = try FileDescriptor.open(other.path, .readOnly)
+        .readToEnd(expectedBytes: 0, maximumBytes: 1 << 20)
+      #expect(whole.count > 3 * PublishedContent.blockBytes)
+      try loseLast(content: whole)
+      #expect(try value.read() == settings)
+      for start in stride(from: 0, to: whole.count, by: PublishedContent.blockBytes) {
+        try loseLast(content: Array(whole[..<start]))
+        #expect(try value.read() == 1, "cut off at \(start)")
+        let end = min(start + PublishedContent.blockBytes, whole.count)
+        try loseLast(
+          content: whole[..<start] + [UInt8](repeating: 0, count: end - start) + whole[end...])
+        #expect(try value.read() == 1, "without the block at \(start)")
+      }
+      let zeros = PropertyListValue.data(Data(count: 20_000))
+      try loseLast(content: zeros.binaryBytes(limits: .standard))
+      #expect(try value.read() == zeros, "of another program")
+      try loseLast()
+      try value.replace(with: zeros)
+      #expect(try value.read() == zeros)
+      try value.replace(with: 2)
+      try value.update { $0 = zeros }
+      #expect(try value.read() == zeros)
     }
 
     // A look at each moment is what a process finds if the other one is killed there.

@@ -134,7 +134,7 @@ struct PublisherTests {
       let snapshot = try plant(Array(good[..<count]))
       #expect(try snapshot.publisher == nil && snapshot.propertyList() == 1)
     }
-    for (index, byte) in [(0, 2), (1, 0x80), (13, 0x80), (33, 99), (good.count - 1, 0xFF)] {
+    for (index, byte) in [(0, 0), (0, 3), (1, 0x80), (13, 0x80), (33, 99), (good.count - 1, 0xFF)] {
       var bytes = good
       bytes[index] = UInt8(byte)
       let snapshot = try plant(bytes)

@@ -126,18 +126,21 @@ extension ValueFile {
   private func publish(
     _ content: PublishedContent, _ lease: Lease, terms: ChangeTerms, exists: Bool
   ) throws {
-    let syncLevel = try syncLevel(terms.durability, byteCount: content.count)
+    let syncLevel = try syncLevel(terms.durability, content)
     try lease.publish(
       content, as: name, exists: exists, syncLevel: syncLevel, willPublish: terms.willPublish)
     if case .relaxed = syncLevel, let keptLease { lease.keepOpen(as: keptLease) }
   }
 
-  private func syncLevel(_ durability: Durability, byteCount: Int) throws -> SyncLevel {
+  private func syncLevel(_ durability: Durability, _ content: PublishedContent) throws -> SyncLevel
+  {
     guard durability == .standard else { return .durable }
     let root = container.root
-    guard directory.kind.outlivesProcesses,
-      try byteCount <= min(KeptVersion.maximumBytes, root.handle().status.blockBytes)
-    else {
+    let blockBytes = try root.handle().status.blockBytes
+    let maximum =
+      content.hasRecord && blockBytes >= PublishedContent.blockBytes
+      ? KeptVersion.maximumBytes : min(PublishedContent.blockBytes, blockBytes)
+    guard directory.kind.outlivesProcesses, content.count <= maximum, !content.hasEmptyBlocks else {
       return .written
     }
     return .relaxed(isFollowedUp: root.followUps.contains(relativePath, followUpMark))
