@@ -46,7 +46,7 @@ package final class NamedDirectory: Sendable {
   /// directory meanwhile, because nothing is found in a removed directory (ENOENT).
   ///
   /// - Returns: nil if there is none.
-  package func look<Result>(
+  package func withOpenDirectory<Result>(
     _ options: OpenOptions = [.pathOnly, .directory],
     _ body: (borrowing FileDescriptor) throws -> Result
   ) throws -> Result? {

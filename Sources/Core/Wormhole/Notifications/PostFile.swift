@@ -79,7 +79,7 @@ package struct PostFile: PostStore {
   package func mark() throws -> PostMark {
     for _ in 0..<renameRaceLimit {
       let container = try directory.root.handle()
-      let found = try directory.look { try mark(at: $0, container) }
+      let found = try directory.withOpenDirectory { try mark(at: $0, container) }
       // Otherwise it was replaced during the look, which then may have been at the other one.
       if directory.root.lastHandle === container { return found ?? PostMark(in: container) }
     }

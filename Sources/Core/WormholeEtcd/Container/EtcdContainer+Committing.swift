@@ -96,7 +96,7 @@ extension EtcdContainer {
     _ transaction: EtcdTransaction
   ) throws(EtcdError) -> EtcdTransaction.Outcome {
     if let ahead = prefetched(transaction) { return ahead }
-    return try client.commit(transaction, until: soon)
+    return try client.commit(transaction, until: callDeadline)
   }
 
   /// Takes the outcome of a read at the opening; nil if there was none.
@@ -119,7 +119,7 @@ extension EtcdContainer {
   func settling<Result, Failure: Error>(
     _ change: (_ inDoubt: Bool) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    let deadline = soon
+    let deadline = callDeadline
     var doubt: EtcdError?
     var pause = Duration.milliseconds(5)
     while true {
@@ -145,7 +145,7 @@ extension EtcdContainer {
   ///
   /// - Throws: `EtcdError`: `.compacted` if the history that shows it was compacted.
   private func ownChange(_ witness: Witness) throws(EtcdError) -> Int64? {
-    let deadline = soon
+    let deadline = callDeadline
     var seen = witness.seen ?? witness.base?.modified ?? 0
     // After a compaction its revision, at which the state is still known; at first the current one.
     var revision: Int64?

@@ -12,7 +12,7 @@ extension EtcdContainer {
   ///
   /// - Complexity: One request at its first use.
   func session() throws(EtcdError) -> EtcdSession {
-    let deadline = soon
+    let deadline = callDeadline
     // The caller before has a deadline of its own, which may be a later one.
     guard
       shared.making.wait(timeout: .now() + (deadline - .now).dispatchInterval) == .success
@@ -57,7 +57,7 @@ extension EtcdContainer {
     // etcd counts whole seconds.
     let seconds = left.components.seconds + (left.components.attoseconds > 0 ? 1 : 0)
     return try client.grantLease(
-      lifetime: .seconds(min(seconds, Self.longestLease)), until: soon)
+      lifetime: .seconds(min(seconds, Self.longestLease)), until: callDeadline)
   }
 }
 

@@ -70,13 +70,13 @@ package struct EtcdContainer: Sendable {
   private var prefix: [UInt8] { shared.prefix }
 
   /// The deadline of a request that begins now.
-  var soon: ContinuousClock.Instant { end ?? limit.deadline() }
+  var callDeadline: ContinuousClock.Instant { end ?? limit.deadline() }
 
   /// Returns the same container for one call, whose requests have one deadline.
   ///
   /// - Parameter caller: As in `CallLimit.deadline`.
   func call(within caller: ContinuousClock.Instant? = nil) -> EtcdContainer {
-    until(caller.map { limit.deadline(within: $0) } ?? soon)
+    until(caller.map { limit.deadline(within: $0) } ?? callDeadline)
   }
 
   /// Returns the same container for requests that end at a deadline.
@@ -289,7 +289,7 @@ extension EtcdContainer {
   func components(
     after start: [UInt8], upTo limit: Int = .max
   ) throws(EtcdError) -> [ArraySlice<UInt8>] {
-    let deadline = soon
+    let deadline = callDeadline
     var found: [ArraySlice<UInt8>] = []
     var rest = KeyRange.prefix(start)
     while true {
@@ -354,15 +354,15 @@ extension EtcdContainer {
 // Reading, until the deadline.
 extension EtcdContainer {
   package func item(_ key: [UInt8]) throws(EtcdError) -> KeyValue? {
-    try client.item(key, until: soon)
+    try client.item(key, until: callDeadline)
   }
 
   func read(_ range: KeyRange, keysOnly: Bool = false) throws(EtcdError) -> EtcdClient.Content {
-    try client.read(range, keysOnly: keysOnly, until: soon)
+    try client.read(range, keysOnly: keysOnly, until: callDeadline)
   }
 
   /// Returns at most one key of a range, without its value.
   func glance(at range: KeyRange) throws(EtcdError) -> EtcdClient.Content {
-    try client.page(range, keysOnly: true, limit: 1, until: soon)
+    try client.page(range, keysOnly: true, limit: 1, until: callDeadline)
   }
 }

@@ -92,7 +92,9 @@ final class EtcdFollowers: Sendable {
       return known.losesEvents
     }
     // A member that does not answer now is asked again with the next comparison.
-    guard let status = try? call.client.status(of: endpoint, until: call.soon) else { return true }
+    guard let status = try? call.client.status(of: endpoint, until: call.callDeadline) else {
+      return true
+    }
     let losesEvents = Self.losesEvents(status.version)
     state.withLock { $0.member = (connection, losesEvents) }
     return losesEvents

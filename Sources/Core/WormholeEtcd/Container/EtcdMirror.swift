@@ -44,7 +44,7 @@ final class EtcdMirror: Watching, KeyFollowing {
     self.range = range
     state = Mutex(State(signals: [Self.firstSignal: signal]))
     follower = KeyFollower(container, range)
-    try follower.begin(for: self, until: deadline ?? container.soon)
+    try follower.begin(for: self, until: deadline ?? container.callDeadline)
   }
 
   /// Adds a user.

@@ -71,7 +71,7 @@ package final class EtcdRoom: Sendable {
           remedy: "wait until other files are received, or raise --quota-backend-bytes")
       }
       try check()
-      try commit(container.client, until: container.soon)
+      try commit(container.client, until: container.callDeadline)
       pauseThread(Self.pause)
     }
   }
@@ -102,16 +102,16 @@ package final class EtcdRoom: Sendable {
     for bytes: Int, on container: EtcdContainer
   ) throws(EtcdError) -> (used: Int64, limit: Int64) {
     let client = container.client
-    let used = try client.status(until: container.soon).usedBytes
+    let used = try client.status(until: container.callDeadline).usedBytes
     let known = state.withLock(\.quota)
-    let quota = known ?? client.quota(until: container.soon) ?? Self.standardQuota
+    let quota = known ?? client.quota(until: container.callDeadline) ?? Self.standardQuota
     let limit = quota / 2
     let isFree = used + Int64(bytes) <= limit
     state.withLock { state in
       state.quota = quota
       state.budget = isFree ? min((limit - used) / 4, Self.largestBudget) : 0
     }
-    try compact(client, isUrgent: !isFree, until: container.soon)
+    try compact(client, isUrgent: !isFree, until: container.callDeadline)
     return (used, limit)
   }
 

@@ -181,7 +181,7 @@ final class KeyWatch: Cancelling, KeyFollowing {
     self.heard = heard
     self.mayHaveMissed = mayHaveMissed
     follower = KeyFollower(container, range)
-    try follower.begin(for: self, until: container.soon)
+    try follower.begin(for: self, until: container.callDeadline)
   }
 
   var isWatching: Bool { follower.isWatching }

@@ -22,7 +22,7 @@ final class MirroredKey: Cancelling {
     let known = etcd.shared.mirrors.withLock { $0[key]?.object }
     if let known, known.failure == nil, let number = known.add({ _ in signal() }) {
       (mirror, self.number) = (known, number)
-      try known.catchUp(until: etcd.soon)
+      try known.catchUp(until: etcd.callDeadline)
     } else {
       // Each of two threads that begin at once has a watch; later observers share the last one.
       let new = try EtcdMirror(etcd, range: .key(key)) { _ in signal() }

@@ -46,7 +46,7 @@ final class EtcdTarget: CopyTarget {
     let found = try container.item(format)
     let text = found.map { String(decoding: $0.value.prefix(64), as: UTF8.self) }
     if found == nil {
-      guard try container.client.count(container.keys, until: container.soon) == 0 else {
+      guard try container.client.count(container.keys, until: container.callDeadline) == 0 else {
         throw refused(
           container, "there are keys of something else", remedy: "choose another prefix")
       }

@@ -77,7 +77,7 @@ extension EtcdContainer: InspectedEngine {
     }
     _ = try call.repeating(EtcdTransaction(if: found.unchanged, then: [.delete(keys)]))
     for lease in Set(all.map(\.lease)) where lease != 0 {
-      try client.revokeLease(lease, ofKeysIn: keys, until: call.soon)
+      try client.revokeLease(lease, ofKeysIn: keys, until: call.callDeadline)
     }
   }
 }

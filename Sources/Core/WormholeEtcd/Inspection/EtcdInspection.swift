@@ -22,7 +22,7 @@ struct EtcdInspection {
     _ container: SharedContainer, on etcd: EtcdContainer,
     _ problem: @escaping (String, PropertyListValue) -> String?
   ) {
-    deadline = etcd.soon
+    deadline = etcd.callDeadline
     self.container = container.limited(until: deadline)
     self.etcd = etcd.with(CallLimit(deadline))
     self.problem = problem

@@ -230,7 +230,7 @@ final class EtcdLogPlace: LogPlace {
   private func readPage(from number: Int) throws {
     let page = try etcd.client.page(
       .range(from: key(number), to: KeyRange.end(ofPrefix: etcd.key(.log, name, part: "/m/"))),
-      limit: Self.page, until: etcd.soon)
+      limit: Self.page, until: etcd.callDeadline)
     let items = page.items.compactMap { item in Self.number(item).map { ($0, item) } }
     let end = page.isIncomplete ? (items.last?.0 ?? number) + 1 : LogState.largest
     found = (Dictionary(items) { $1 }, number..<max(number + 1, end))

@@ -49,7 +49,7 @@ struct EtcdPostKey: PostStore {
     func cancel() { key.cancel() }
 
     func mark(ofNow: Bool) throws -> PostMark {
-      if ofNow { try key.mirror.catchUp(until: etcd.soon) }
+      if ofNow { try key.mirror.catchUp(until: etcd.callDeadline) }
       if let failure = key.mirror.failure { throw failure }
       return EtcdPostKey.mark(key.state.item)
     }

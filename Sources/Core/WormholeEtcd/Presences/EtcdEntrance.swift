@@ -96,7 +96,7 @@ final class EtcdEntrance {
           guard error.code == .leaseGone else { throw error }
           // With all of its keys, so no copy can arrive later.
           session.end()
-          guard ContinuousClock.now + pause < etcd.soon else { throw error }
+          guard ContinuousClock.now + pause < etcd.callDeadline else { throw error }
           pauseThread(pause)
           pause = min(pause * 2, .milliseconds(200))
         }

@@ -81,7 +81,7 @@ final class EtcdRoleAcquisition: Waiting {
       throw presence.title.busy(member, path: presence.path)
     }
     guard mirror != nil else {
-      mirror = try EtcdMirror(presence.etcd, range: presence.everything, until: call.soon) {
+      mirror = try EtcdMirror(presence.etcd, range: presence.everything, until: call.callDeadline) {
         [latch] _ in latch.raise()
       }
       return .again

@@ -155,7 +155,7 @@ final class EtcdBatchWriter: BatchWriter {
         state.admission.noteStored(name)
       }
       return name
-    } while .now < store.container.soon && other == nil
+    } while .now < store.container.callDeadline && other == nil
     throw EtcdError(.unreachable, "others send under the same name all the time")
   }
 
@@ -211,7 +211,7 @@ final class EtcdBatchWriter: BatchWriter {
   func adopt(
     _ file: EtcdTransaction?, _ entry: Batch.Entry, id: QueueEntryID, kept: KeyValue
   ) throws -> QueueEntryID? {
-    let (bytes, deadline) = (try Batch([entry]).bytes(), store.container.soon)
+    let (bytes, deadline) = (try Batch([entry]).bytes(), store.container.callDeadline)
     while true {
       do {
         let name = try store(

@@ -32,7 +32,7 @@ struct EtcdConsumer: ConsumerSource {
     try own.confirm(call)
     if let taking = try takeSeen(call) { return taking }
     // Entries that were stored before this call exist, whether or not the watch has reported them.
-    try own.view.refresh(until: call.container.soon)
+    try own.view.refresh(until: call.container.callDeadline)
     try own.confirm(call)
     return try takeSeen(call) ?? .nothing
   }
@@ -159,7 +159,7 @@ struct EtcdConsumer: ConsumerSource {
     } catch {
       let reason = "it could not be read: \(error.reason)"
       try record.putAside(
-        item.value, as: .failed(reason: reason), until: store.container.soon)
+        item.value, as: .failed(reason: reason), until: store.container.callDeadline)
       return .again
     }
   }

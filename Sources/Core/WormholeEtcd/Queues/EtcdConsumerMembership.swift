@@ -79,7 +79,7 @@ final class EtcdConsumerMembership: ConsumerMembership, EtcdCompanion {
     {
       look = nil
     }
-    try view.begin(with: look, until: call.container.soon)
+    try view.begin(with: look, until: call.container.callDeadline)
     let gone = directories.filter { !view.isThere(String($0.dropFirst(Self.prefix.count))) }
     removeDirectories(gone, withFiles: true)
   }
@@ -135,7 +135,7 @@ final class EtcdConsumerMembership: ConsumerMembership, EtcdCompanion {
       if EtcdFault.forgettingFence.isActive { return }
     #endif
     do throws(EtcdError) {
-      try session.withLock { $0 }?.confirm(until: call.container.soon)
+      try session.withLock { $0 }?.confirm(until: call.container.callDeadline)
     } catch {
       guard error.code == .leaseGone else { throw error }
       throw store.queue.replaced()
@@ -152,7 +152,7 @@ final class EtcdConsumerMembership: ConsumerMembership, EtcdCompanion {
   func isIdle(countsTaken: Bool) throws -> Bool {
     let found = try store.client.read(
       [.init(store.range(.claims)), .init(store.range(.entries), keysOnly: true)],
-      until: store.container.soon
+      until: store.container.callDeadline
     ).items
     let (claims, entries) = (found[0], found[1])
     let owners = claims.map { BatchOwner($0.value).consumer }

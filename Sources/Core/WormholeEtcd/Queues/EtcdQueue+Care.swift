@@ -105,7 +105,8 @@ extension EtcdQueue: QueueStore {
     let now = queue.clock()
     let part = sender.map { $0 + "/" } ?? ""
     let found = try client.read(
-      [.init(range(.outcomes, part)), .init(range(.receipts, part))], until: call.container.soon
+      [.init(range(.outcomes, part)), .init(range(.receipts, part))],
+      until: call.container.callDeadline
     ).items
     let notes = found[0].filter { note in
       guard let ended = OutcomeFile.ended(note.value) else { return false }

@@ -67,7 +67,7 @@ extension EtcdQueue {
   func abandoned() throws -> Set<EntryFile> {
     let (claims, consumers) = (range(.claims), range(.consumers))
     let found = try client.read(
-      [.init(claims), .init(consumers, keysOnly: true)], until: call().container.soon
+      [.init(claims), .init(consumers, keysOnly: true)], until: call().container.callDeadline
     ).items
     let living = Set(found[1].map(\.key))
     return Set(
@@ -144,7 +144,7 @@ extension EtcdQueue {
   private func cancel(
     _ id: QueueEntryID, until deadline: ContinuousClock.Instant?
   ) throws -> Bool {
-    let call = until(CallLimit.callDeadline(deadline ?? container.soon))
+    let call = until(CallLimit.callDeadline(deadline ?? container.callDeadline))
     return try reporting("cancel an entry of \"\(queue.name)\"", path: queue.path) {
       try call.changing { _ in
         let look = try call.look(at: id.batch)
@@ -158,7 +158,7 @@ extension EtcdQueue {
   }
 
   func cancelAll(until deadline: ContinuousClock.Instant?) throws -> Int {
-    var limited: EtcdQueue { until(CallLimit.callDeadline(deadline ?? container.soon)) }
+    var limited: EtcdQueue { until(CallLimit.callDeadline(deadline ?? container.callDeadline)) }
     return try limited.waiting().reduce(0) { try $0 + limited.cancelAll(of: $1) }
   }
 

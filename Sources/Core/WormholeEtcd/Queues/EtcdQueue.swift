@@ -50,7 +50,7 @@ struct EtcdQueue: Sendable {
 
   /// Returns the same queue for one call; see `EtcdContainer`.
   func call(within caller: ContinuousClock.Instant? = nil) -> EtcdQueue {
-    until(container.call(within: caller).soon)
+    until(container.call(within: caller).callDeadline)
   }
 
   func until(_ deadline: ContinuousClock.Instant) -> EtcdQueue {
@@ -134,7 +134,7 @@ struct EtcdQueue: Sendable {
   func changing<Result>(
     _ change: (_ inDoubt: Bool) throws -> Changing<Result>
   ) throws -> Result {
-    let deadline = container.soon
+    let deadline = container.callDeadline
     return try container.settling { inDoubt in
       repeat {
         switch try change(inDoubt) {

@@ -256,7 +256,9 @@ final class EtcdTaken: TakenBatchStorage {
     let items = try store.read([.key(key), .key(store.consumerKey(own.id))]).items
     guard items[0].first?.modified != base else { return false }
     if items[0].isEmpty, !items[1].isEmpty || own.isCertain { return true }
-    return try store.client.firstChange(of: key, from: base + 1, until: store.container.soon).kind
+    return try store.client.firstChange(
+      of: key, from: base + 1, until: store.container.callDeadline
+    ).kind
       == .delete
   }
 

@@ -47,7 +47,7 @@ final class EtcdValue: ValueStore {
 
   /// Reads the key as a majority of the cluster knows it.
   func read(on etcd: EtcdContainer) throws(EtcdError) -> SeenState {
-    let found = try etcd.client.page(.key(key), limit: 1, until: etcd.soon)
+    let found = try etcd.client.page(.key(key), limit: 1, until: etcd.callDeadline)
     let state = SeenState(item: found.items.first, seen: found.moment)
     know(state)
     return state

@@ -24,22 +24,22 @@ private struct Operation: Sendable {
     [
       Operation("read") { container, _ in _ = try container.value("v").read() },
       Operation("replace") { container, etcd in
-        try container.value("new").replace(with: 1, until: etcd.soon)
+        try container.value("new").replace(with: 1, until: etcd.callDeadline)
       },
       Operation("replace for a time") { container, etcd in
         try container.value("v").replace(
-          with: 1, expiresAfter: .seconds(60), until: etcd.soon)
+          with: 1, expiresAfter: .seconds(60), until: etcd.callDeadline)
       },
       Operation("update") { container, etcd in
-        try container.value("v").update(until: etcd.soon) {
+        try container.value("v").update(until: etcd.callDeadline) {
           $0 = .integer(Int64($0?.intValue ?? 0) + 1)
         }
       },
       Operation("remove") { container, etcd in
-        _ = try container.value("w").remove(until: etcd.soon)
+        _ = try container.value("w").remove(until: etcd.callDeadline)
       },
       Operation("update several") { container, etcd in
-        try container.update(["v", "w", "x"], until: etcd.soon) { values in values["x"] = 2
+        try container.update(["v", "w", "x"], until: etcd.callDeadline) { values in values["x"] = 2
         }
       },
       Operation("post") { container, _ in try container.notification("n").post() },
@@ -51,7 +51,7 @@ private struct Operation: Sendable {
       },
       Operation("look through a queue") { container, etcd in
         _ = try container.queue("q").outstanding()
-        _ = try container.queue("q").cancelAll(until: etcd.soon)
+        _ = try container.queue("q").cancelAll(until: etcd.callDeadline)
         _ = try container.queue("q").failures()
       },
       Operation("members") { container, _ in
@@ -64,20 +64,20 @@ private struct Operation: Sendable {
       Operation("names") { container, _ in _ = try container.valueIdentifiers() },
       Operation("pages") { _, etcd in
         // All keys of the etcd that tests share would be thousands.
-        _ = try etcd.client.read(etcd.keys, pageSize: 2, until: etcd.soon)
+        _ = try etcd.client.read(etcd.keys, pageSize: 2, until: etcd.callDeadline)
       },
       Operation("lease") { _, etcd in
-        let lease = try etcd.client.grantLease(lifetime: .seconds(60), until: etcd.soon)
+        let lease = try etcd.client.grantLease(lifetime: .seconds(60), until: etcd.callDeadline)
         // etcd knows the number of the recorded one only, so this lease has ended.
-        _ = try etcd.client.keepLeaseAlive(lease, until: etcd.soon)
-        _ = try etcd.client.lifetime(ofLease: lease, until: etcd.soon)
-        try etcd.client.revokeLease(lease, until: etcd.soon)
+        _ = try etcd.client.keepLeaseAlive(lease, until: etcd.callDeadline)
+        _ = try etcd.client.lifetime(ofLease: lease, until: etcd.callDeadline)
+        try etcd.client.revokeLease(lease, until: etcd.callDeadline)
       },
       Operation("cluster") { _, etcd in
-        _ = try etcd.client.members(until: etcd.soon)
-        _ = try etcd.client.alarms(until: etcd.soon)
-        _ = try etcd.client.count(.prefix([]), until: etcd.soon)
-        _ = try etcd.client.status(of: etcd.client.endpoints[0], until: etcd.soon)
+        _ = try etcd.client.members(until: etcd.callDeadline)
+        _ = try etcd.client.alarms(until: etcd.callDeadline)
+        _ = try etcd.client.count(.prefix([]), until: etcd.callDeadline)
+        _ = try etcd.client.status(of: etcd.client.endpoints[0], until: etcd.callDeadline)
       },
     ]
   }

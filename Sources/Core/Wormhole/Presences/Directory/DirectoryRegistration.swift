@@ -260,7 +260,7 @@ extension PresenceDirectory {
   }
 
   package func living(_ id: String) throws -> PresenceMember? {
-    try directory.look { try living(id, at: $0) } ?? nil
+    try directory.withOpenDirectory { try living(id, at: $0) } ?? nil
   }
 
   /// Removes a registration, and records it as the last one.

@@ -121,12 +121,14 @@ extension PresenceDirectory {
   func endWork(
     of member: PresenceMember, until deadline: ContinuousClock.Instant
   ) throws -> Bool {
-    try directory.look { try Examiner($0, root).endWork(of: member.id, until: deadline) } ?? true
+    try directory.withOpenDirectory {
+      try Examiner($0, root).endWork(of: member.id, until: deadline)
+    } ?? true
   }
 
   /// Whether a command works under a registration, and all its processes are stopped.
   func isWorkStopped(of member: PresenceMember) throws -> Bool {
-    try directory.look { try Examiner($0, root).isWorkStopped(of: member.id) } ?? false
+    try directory.withOpenDirectory { try Examiner($0, root).isWorkStopped(of: member.id) } ?? false
   }
 
   /// Removes the file that names the holder of the role, unless the holder is alive.

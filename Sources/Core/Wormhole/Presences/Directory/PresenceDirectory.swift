@@ -115,7 +115,7 @@ package struct PresenceDirectory: PresenceStore {
     movesAside: Bool, without isKnown: (String) -> Bool = { _ in false }
   ) throws -> PresenceLook? {
     if try vacancy.isKnown(at: directory) { return PresenceLook() }
-    return try directory.look([.readOnly, .directory]) {
+    return try directory.withOpenDirectory([.readOnly, .directory]) {
       try look(at: $0, movesAside: movesAside, without: isKnown)
     }
   }
@@ -180,7 +180,8 @@ package struct PresenceDirectory: PresenceStore {
   /// Returns the last registration, with the time at which it left; nil if there is none, or its
   /// record cannot be read.
   func lastRecord() throws -> PresenceRecord? {
-    try directory.look { try Examiner($0, root).read(Self.last, id: nil)?.record } ?? nil
+    try directory.withOpenDirectory { try Examiner($0, root).read(Self.last, id: nil)?.record }
+      ?? nil
   }
 
   /// Whether there is a file of a registration, whose process may have ended.
@@ -221,7 +222,7 @@ package struct PresenceDirectory: PresenceStore {
   func watchMember(
     _ id: String, isOwn: Bool = false, _ hear: @escaping @Sendable (WatchNews) -> Void
   ) throws -> Watch? {
-    try directory.look { place -> Watch? in
+    try directory.withOpenDirectory { place -> Watch? in
       let name = Self.memberName(id)
       let options: OpenOptions = [.readOnly, .nonBlocking]
       guard let file = try ifPresent(FileDescriptor.openBeneath(name, at: place.rawValue, options))
@@ -236,7 +237,7 @@ package struct PresenceDirectory: PresenceStore {
   /// they entered.
   package func sweep() throws {
     guard try look(movesAside: true) != nil else { return }
-    _ = try directory.look([.readOnly, .directory]) { try sweep(at: $0) }
+    _ = try directory.withOpenDirectory([.readOnly, .directory]) { try sweep(at: $0) }
   }
 
   private func sweep(at place: borrowing FileDescriptor) throws {

@@ -120,7 +120,7 @@ extension EtcdQueue: AttachmentStore {
   ) throws -> KeyValue? {
     let (taken, waiting) = (takenKey(id), waitingKey(id))
     let found = try client.read(
-      [.init(.key(taken)), .init(.key(waiting))], until: files.soon
+      [.init(.key(taken)), .init(.key(waiting))], until: files.callDeadline
     ).items
     return try found[0].first ?? move(waiting, found[1].first, to: taken, if: [fence])
   }
@@ -175,7 +175,7 @@ extension EtcdQueue: AttachmentStore {
 
   /// Removes an attachment that is not taken; a missing one is ignored.
   func remove(_ id: String) throws {
-    let deadline = files.soon
+    let deadline = files.callDeadline
     while let item = try files.item(waitingKey(id)) {
       let outcome = try files.repeating(.init(if: item.unchanged, then: removal(of: item)))
       if outcome.succeeded { return discard(item) }
@@ -197,7 +197,7 @@ extension EtcdQueue: AttachmentStore {
     // At one revision, at which all references are valid.
     let all = try client.read(
       [QueueKeyPart.takenFiles, .waitingFiles, .entries, .failures].map { .init(range($0)) },
-      until: files.soon
+      until: files.callDeadline
     ).items
     let (taken, waiting, entries, kept) = (all[0], all[1], all[2], all[3])
     let contents = Set((waiting + taken).compactMap { AttachmentManifest($0.value)?.content })

@@ -58,7 +58,7 @@ final class EtcdStage: AttachmentStage {
       while done < size {
         try check()
         // A piece has no condition, and one put after the end of the session stays until a sweep.
-        try session.confirm(until: store.files.soon)
+        try session.confirm(until: store.files.callDeadline)
         let room = Int(min(Int64(buffer.count), size - done))
         let count = try source.fill(UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]))
         // It has become shorter; the caller notices the change.

@@ -20,7 +20,7 @@ struct KeyPieces: FilePieces {
   }
 
   func put(_ piece: [UInt8], _ name: String) throws {
-    try queue.client.put(key(name), piece, until: queue.files.soon)
+    try queue.client.put(key(name), piece, until: queue.files.callDeadline)
   }
 
   func read(_ name: String) throws -> [UInt8]? { try queue.files.item(key(name))?.value }

@@ -153,7 +153,7 @@ extension ContainerPart {
     // Present registrations end with their processes.
     case .last:
       let directory = NamedDirectory(root: container.root, kind: kind, identifier: name)
-      let found = try directory.look { place in
+      let found = try directory.withOpenDirectory { place in
         try tolerating(
           [.noSuchFile, .notDirectory],
           FileDescriptor.readBeneath(
