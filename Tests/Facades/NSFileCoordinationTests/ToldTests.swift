@@ -15,7 +15,7 @@ import WormholeTestSupport
 /// returns: published
 ///                         has read the new item
 /// ```
-@Suite("Whoever is told inside an accessor, and coordinates a read, gets the new item", .blocking)
+@Suite("A coordinated read after word from inside an accessor gets the new item", .blocking)
 struct ToldTests {
   private static let rounds = TriedSteps.isThorough ? 5_000 : 100
   private let directory: TemporaryDirectory

@@ -33,6 +33,7 @@ package enum KeptVersion {
   static let freshness: Duration = .seconds(1)
   /// The publication of larger content always waits.
   package static let maximumBytes = PreparedContent.worthwhileBytes
+
   /// Returns whether a file's content, or a part of it, never reached the disk: a block is zeros, or the
   /// end is missing.
   package static func isMissing(_ content: [UInt8]) -> Bool {

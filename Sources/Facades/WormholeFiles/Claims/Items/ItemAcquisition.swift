@@ -181,10 +181,9 @@ final class ItemAcquisition: Waiting {
     return nil
   }
 
-  /// Whether a reader waits for a writer that works on a copy: one that was at work when this access
-  /// began, because it may have told others that its change is made (Tests/Models/claims.pml,
-  /// READ_BEHIND). Not one that has begun since: among many writers a reader would wait for ever. And
-  /// not the one from whose accessor this access was begun.
+  /// Whether a reader waits for a writer that works on a copy. It waits for those that were at work when
+  /// it began, because they may have told others of their change (Tests/Models/claims.pml, READ_BEHIND).
+  /// It does not wait for later ones, which may never end, nor for one from whose accessor it was begun.
   private func isAwaited(_ name: ClaimName) -> Bool {
     name.kind == .copying && (kind.isReading || kind == .sharing)
       && name.declaration.since <= began && !terms.enclosing.contains(name.purpose)
