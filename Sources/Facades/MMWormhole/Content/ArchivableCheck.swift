@@ -5,7 +5,7 @@ import WormholePropertyLists
 /// at some that are; and it leaves the user information of a notification out, without an error.
 ///
 /// What an object of the program contains is found by encoding it with this coder, which keeps nothing.
-final class ArchivableCheck: NSCoder {
+final class ArchivableCheck: ObjectCoder {
   /// Why the first unusable object cannot be archived.
   private var refusal: (any Error)?
   private var depth = 0
@@ -13,9 +13,14 @@ final class ArchivableCheck: NSCoder {
   private var seen: Set<ObjectIdentifier> = []
 
   static func run(_ object: Any) throws {
-    let check = ArchivableCheck()
+    let check = ArchivableCheck(nil)
     check.look(at: object)
     if let refusal = check.refusal { throw refusal }
+  }
+
+  override func replacement(for object: Any) -> Any {
+    look(at: object)
+    return object
   }
 
   private func look(at object: Any) {
@@ -38,7 +43,7 @@ final class ArchivableCheck: NSCoder {
     }
   }
 
-  private static func isOfProgram(_ object: AnyObject) -> Bool {
+  static func isOfProgram(_ object: AnyObject) -> Bool {
     let module = String(reflecting: type(of: object)).split(separator: ".").first.map(String.init)
     return module.map { !ArchivedObjects.modules.contains($0) && $0 != "Swift" } ?? false
   }
@@ -125,44 +130,4 @@ final class ArchivableCheck: NSCoder {
       .unsupportedType, at: .keyPath(""),
       "it holds an object of type \(type(of: object)), and \(reason)")
   }
-
-  // MARK: What objects of the program encode
-
-  override var allowsKeyedCoding: Bool { true }
-
-  override func encode(_ object: Any?, forKey key: String) {
-    if let object { look(at: object) }
-  }
-  override func encodeConditionalObject(_ object: Any?, forKey key: String) {
-    if let object { look(at: object) }
-  }
-  override func encode(_ object: Any?) {
-    if let object { look(at: object) }
-  }
-  override func encodeRootObject(_ object: Any) { look(at: object) }
-  override func encodeConditionalObject(_ object: Any?) {
-    if let object { look(at: object) }
-  }
-  override func encodeBycopyObject(_ object: Any?) {
-    if let object { look(at: object) }
-  }
-  override func encodeByrefObject(_ object: Any?) {
-    if let object { look(at: object) }
-  }
-  override func encodePropertyList(_ list: Any) { look(at: list) }
-
-  // Numbers and bytes can be archived.
-  override func encode(_ value: Bool, forKey key: String) {}
-  override func encode(_ value: Int, forKey key: String) {}
-  override func encode(_ value: Int32, forKey key: String) {}
-  override func encode(_ value: Int64, forKey key: String) {}
-  override func encode(_ value: Float, forKey key: String) {}
-  override func encode(_ value: Double, forKey key: String) {}
-  override func encode(_ data: Data) {}
-  override func encodeBytes(_ bytes: UnsafePointer<UInt8>?, length: Int, forKey key: String) {}
-  override func encodeBytes(_ bytes: UnsafeRawPointer?, length: Int) {}
-  override func encodeValue(ofObjCType type: UnsafePointer<Int8>, at place: UnsafeRawPointer) {}
-  override func encodeArray(
-    ofObjCType type: UnsafePointer<Int8>, count: Int, at place: UnsafeRawPointer
-  ) {}
 }

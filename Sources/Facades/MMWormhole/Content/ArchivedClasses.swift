@@ -22,8 +22,29 @@ extension ArchivedObjects {
       }
       guard let fields = entry.dictionaryValue, let name = className(of: entry) else { continue }
       guard Self.isSafe(name, fields, self) else { throw refused(name, index) }
+      try checkHashes(of: entry, index)
     }
   }
+
+  private func checkHashes(of entry: PropertyListValue, _ index: Int) throws {
+    guard let isHashed = hashedFields(of: entry) else { return }
+    let elements = Self.references(in: entry).filter { isHashed($0.field) }
+    let names = elements.compactMap { className(of: objects[$0.1]) }.filter(Self.hasUnequalHashes)
+    guard let name = names.first, names.count > 1 else { return }
+    throw KeyedArchive.damaged(
+      "object \(index) has more than one \(name) as its keys or elements; equal ones have different hashes on "
+        + "Linux, which would end the process")
+  }
+
+  /// Whether objects of a class of Foundation may be equal and have different hashes.
+  static func hasUnequalHashes(_ name: String) -> Bool {
+    unequalHashes.contains(name) || name.hasPrefix("NSUnit")
+  }
+
+  private static let unequalHashes: Set = [
+    "NSNull", "NSMeasurement", "NSOrderedSet", "NSMutableOrderedSet", "NSPersonNameComponents",
+    "NSRegularExpression", "NSURLQueryItem",
+  ]
 
   private func refused(_ name: String?, _ index: Int? = nil) -> PropertyListError {
     KeyedArchive.damaged(

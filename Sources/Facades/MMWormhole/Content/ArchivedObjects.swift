@@ -141,7 +141,7 @@ struct ArchivedObjects {
   private static let bytesComparedAsANode = 1 << 16
 
   /// Which fields refer to objects that Foundation finds by their hashes; nil for none.
-  private func hashedFields(of entry: PropertyListValue) -> ((String) -> Bool)? {
+  func hashedFields(of entry: PropertyListValue) -> ((String) -> Bool)? {
     guard let name = className(of: entry) else { return nil }
     if ArchivedCollection.dictionaries.contains(name) { return { $0 == ArchivedCollection.keys } }
     // Of a set, in any form.
@@ -206,7 +206,7 @@ struct ArchivedObjects {
   private static let tooDeep = KeyedArchive.damaged("its objects are nested too deeply")
 
   /// Returns the references of a well-formed object, including those in its arrays.
-  private static func references(in object: PropertyListValue) -> [(field: String, Int)] {
+  static func references(in object: PropertyListValue) -> [(field: String, Int)] {
     object.dictionaryValue?.flatMap { field, value in
       (value.arrayValue ?? [value]).compactMap(target).map { (field, $0) }
     } ?? []

@@ -60,7 +60,7 @@ enum KeyedArchive {
     try ArchivableCheck.run(object)
     let archiver = NSKeyedArchiver(requiringSecureCoding: false)
     archiver.outputFormat = .binary
-    archiver.encode(object, forKey: NSKeyedArchiveRootObjectKey)
+    UniqueObjects(archiver).encode(object, forKey: NSKeyedArchiveRootObjectKey)
     archiver.finishEncoding()
     let content = try PropertyListValue(data: archiver.encodedData, limits: limits)
     // The receiver would refuse it.
