@@ -54,7 +54,7 @@ enum PresenceVerbs {
     case "confirm": try registrations.withLock { $0[name] }?.confirm()
     case "while":
       guard let role = registrations.withLock({ $0[name] }) else { return "error no role" }
-      try change(argument ?? "", role.fence)
+      try change(argument ?? "", in: presence.container, role.fence)
     case "mailbox-make":
       let mailbox = try presence.container.makeMailbox { value in
         heard.withLock { $0.append(value.intValue ?? -1) }
@@ -80,8 +80,9 @@ enum PresenceVerbs {
     return "done"
   }
 
-  private static func change(_ change: String, _ fence: Presence.Fence) throws {
-    let container = fence.presence.container
+  private static func change(
+    _ change: String, in container: SharedContainer, _ fence: Fence
+  ) throws {
     switch change {
     case "update":
       try container.value("a").update(while: fence) { $0 = .integer(($0?.int64Value ?? 0) + 1) }

@@ -27,7 +27,7 @@ public struct NamedMutex: Sendable {
   /// - Complexity: As `Presence.enterExclusively`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func withLock<Result>(
-    until deadline: ContinuousClock.Instant? = nil, _ body: (Presence.Fence) throws -> Result
+    until deadline: ContinuousClock.Instant? = nil, _ body: (Fence) throws -> Result
   ) throws -> Result {
     let role = try presence.enterExclusively(overtaking: .nobody, until: deadline)
     defer { role.close() }
@@ -38,7 +38,7 @@ public struct NamedMutex: Sendable {
   /// task ends the wait with `CancellationError`.
   public func withLock<Result: Sendable>(
     until deadline: ContinuousClock.Instant? = nil,
-    _ body: @Sendable (Presence.Fence) async throws -> Result
+    _ body: @Sendable (Fence) async throws -> Result
   ) async throws -> Result {
     let role = try await presence.enterExclusively(overtaking: .nobody, until: deadline)
     do {
@@ -80,7 +80,7 @@ public struct Leader: Sendable {
   ///   `AppGroupError` as `Presence.enter`.
   /// - Complexity: As `Presence.enterExclusively` for each turn.
   public func lead<Result: Sendable>(
-    _ body: @escaping @Sendable (Presence.Fence) async throws -> Result
+    _ body: @escaping @Sendable (Fence) async throws -> Result
   ) async throws -> Result {
     while true {
       let role: PresenceRegistration
@@ -110,7 +110,7 @@ extension Leader {
   /// - Parameter body: Receives the fence of each turn. Its result, or its error while it leads, ends
   ///   the service.
   public func service(
-    _ body: @escaping @Sendable (Presence.Fence) async throws -> Void
+    _ body: @escaping @Sendable (Fence) async throws -> Void
   ) -> WormholeService {
     WormholeService { try await lead(body) }
   }

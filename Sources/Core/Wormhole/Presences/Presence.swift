@@ -119,6 +119,11 @@ public struct Presence: Sendable {
     try reporting("look who is present", path: path) { try store.look(without: isKnown) }
   }
 
+  /// Returns the fence of an exclusive entering by its number.
+  ///
+  /// - Parameter number: The `Fence.number` of the process that has entered.
+  public func fence(_ number: UInt64) -> Fence { Fence(store.proof(of: number), number) }
+
   func check(_ record: PresenceRecord) throws {
     do throws(PropertyListError) {
       _ = try record.bytes()

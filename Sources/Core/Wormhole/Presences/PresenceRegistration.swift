@@ -122,9 +122,9 @@ public final class PresenceRegistration: Sendable {
   /// ```
   ///
   /// Only an exclusive registration has one.
-  public var fence: Presence.Fence {
+  public var fence: Fence {
     precondition(hold.record.isExclusive, "only an exclusive registration has a fence")
-    return Presence.Fence(presence: presence, number: hold.fenceNumber)
+    return presence.fence(hold.fenceNumber)
   }
 
   /// The condition of a change that only the owner may make, so that a process that was stopped or

@@ -83,7 +83,7 @@ extension Queue {
       _ payload: PropertyListValue, durability: Durability = .standard,
       expires expiry: Duration? = nil, key: String? = nil, keepsReceipt: Bool = false,
       receiptTerm: QueueReceipt.Term = .untilForgotten, delay: Duration? = nil,
-      while fence: Presence.Fence? = nil
+      while fence: Fence? = nil
     ) throws -> QueueEntryID {
       let entry = Batch.Entry(
         payload: payload, expiry: expiry.map { Expiry(after: $0) }, key: key,
@@ -126,7 +126,7 @@ extension Queue {
       _ payload: PropertyListValue, durability: Durability = .standard,
       expires expiry: Duration? = nil, key: String? = nil, keepsReceipt: Bool = false,
       receiptTerm: QueueReceipt.Term = .untilForgotten, delay: Duration? = nil,
-      while fence: Presence.Fence? = nil
+      while fence: Fence? = nil
     ) async throws -> QueueEntryID {
       let id = try await withCheckedThrowingContinuation { continuation in
         let submission = Submission(

@@ -142,7 +142,7 @@ public struct TypedSender<Content: Codable & Sendable>: Sendable {
   public func enqueue(
     _ content: Content, durability: Durability = .standard, expires expiry: Duration? = nil,
     key: String? = nil, delay: Duration? = nil,
-    while fence: Presence.Fence? = nil
+    while fence: Fence? = nil
   ) async throws -> QueueEntryID {
     try await sender.enqueue(
       PropertyListValue(encoding: content), durability: durability, expires: expiry, key: key,

@@ -31,6 +31,15 @@ package struct RoleProof: Sendable {
     self.lost = lost
   }
 
+  /// Returns the number of the next holder, which is larger than each one before: the milliseconds since 1970,
+  /// because a sweep or a program may have removed the last one; or the last plus one.
+  static func next(after snapshot: ValueSnapshot) -> UInt64 {
+    let now = UInt64(clamping: realTime().millisecondsSince1970)
+    // The number of damaged content is unknown, so no process can have the role by it.
+    let last = (try? number(in: snapshot)) ?? 0
+    return max(now, last &+ 1)
+  }
+
   /// Returns the number in the content of a role's value; 0 if it has none.
   package static func number(in snapshot: ValueSnapshot) throws -> UInt64 {
     try snapshot.propertyList()?[key]?.uint64Value ?? 0
@@ -40,7 +49,8 @@ package struct RoleProof: Sendable {
   ///
   /// - Throws: `lost`, so that the change does not begin again.
   package func check(_ snapshot: ValueSnapshot) throws {
-    guard try Self.number(in: snapshot) == number || LeaseFault.claimingLate.isActive else {
+    let isHeld = try number > 0 && Self.number(in: snapshot) == number
+    guard isHeld || LeaseFault.claimingLate.isActive else {
       throw BodyError(cause: lost)
     }
   }

@@ -47,8 +47,10 @@ public struct Value: Sendable {
   package static let maximumFileBytes = PublishedContent.largest(maximumBytes)
 
   package init(container: SharedContainer, identifier: String, kind: NameKind) {
-    store = container.engine.value(identifier, kind, in: container)
+    self.init(container.engine.value(identifier, kind, in: container))
   }
+
+  init(_ store: any ValueStore) { self.store = store }
 
   /// The path of the value's file, whether or not it exists; on etcd a description of its key.
   public var path: String { store.path }

@@ -34,6 +34,11 @@ package protocol ValueStore: AnyObject, Sendable {
     _ terms: ChangeTerms, _ decide: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
   ) -> sending any Waiting<Result>
 
+  /// Returns the proof that the value still has the number of one holder, for changes that only that may make.
+  func proof(of number: UInt64, lost: AppGroupError) -> RoleProof
+  /// Returns the number of the next holder, to be stored in the value; nil if the revision is the number.
+  func nextFence(after snapshot: ValueSnapshot) -> UInt64?
+
   /// Follows the value from now on.
   ///
   /// - Parameter signal: Called when it may have changed, on a thread that must not wait.
@@ -49,6 +54,14 @@ package protocol ValueStore: AnyObject, Sendable {
 }
 
 extension ValueStore {
+  package func proof(of number: UInt64, lost: AppGroupError) -> RoleProof {
+    RoleProof(value: Value(self), number: number, location: container.location, lost: lost)
+  }
+
+  package func nextFence(after snapshot: ValueSnapshot) -> UInt64? {
+    RoleProof.next(after: snapshot)
+  }
+
   package func replace(_ bytes: [UInt8], _ terms: ChangeTerms) throws {
     try replacement(bytes, terms).run()
   }

@@ -1,12 +1,23 @@
 import Wormhole
 
+/// The conditions of a change that only one holder may make.
+protocol EtcdHolding: EngineCondition {
+  var conditions: [EtcdTransaction.Condition] { get }
+  /// Looks whether it still holds, after a change was refused because of it or of others.
+  func stillHolds(on etcd: EtcdContainer) throws -> Bool
+}
+
 /// The conditions that hold as long as a registration, or a role, belongs to one entering.
-struct EtcdCondition: EngineCondition {
+struct EtcdCondition: EtcdHolding {
   let conditions: [EtcdTransaction.Condition]
+
+  func stillHolds(on etcd: EtcdContainer) throws -> Bool {
+    try etcd.repeating(EtcdTransaction(if: conditions, then: [])).succeeded
+  }
 }
 
 extension (any EngineCondition)? {
-  var onEtcd: [EtcdTransaction.Condition] { (self as? EtcdCondition)?.conditions ?? [] }
+  var onEtcd: [EtcdTransaction.Condition] { (self as? any EtcdHolding)?.conditions ?? [] }
 }
 
 extension RoleProof {
@@ -14,7 +25,9 @@ extension RoleProof {
 
   /// Checks the conditions after a change was refused because of them or of others.
   func check(on etcd: EtcdContainer) throws {
-    let outcome = try etcd.repeating(EtcdTransaction(if: conditions, then: []))
-    guard outcome.succeeded else { throw lost }
+    guard let holding = condition as? any EtcdHolding, try !holding.stillHolds(on: etcd) else {
+      return
+    }
+    throw lost
   }
 }

@@ -81,6 +81,15 @@ final class EtcdValue: ValueStore {
     FollowedKey(value: self, key: try MirroredKey(etcd, key, signal))
   }
 
+  func proof(of number: UInt64, lost: AppGroupError) -> RoleProof {
+    RoleProof(
+      number: number, condition: EtcdFencedValue(self, number),
+      location: etcd.location.description, lost: lost)
+  }
+
+  // Clocks of several machines differ.
+  func nextFence(after snapshot: ValueSnapshot) -> UInt64? { nil }
+
   // MARK: Changing
 
   func witness(_ state: SeenState, _ content: [UInt8]) -> EtcdContainer.Witness {

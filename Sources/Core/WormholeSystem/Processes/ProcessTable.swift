@@ -15,7 +15,7 @@ package struct ProcessStatus: Hashable, Sendable {
   /// The process that started it; 1 if its parent has ended.
   let parent: Int32
   /// The number of its session (setsid(2)).
-  let session: Int32
+  package let session: Int32
   /// Whether it belongs to a job of a terminal that is not the one in the foreground: in the background, or
   /// stopped there (Ctrl-Z).
   package let isInBackground: Bool

@@ -145,7 +145,7 @@ extension CommandEnvironment {
 
 /// A kind of names that exist at this moment: `ls` prints them, and a completion offers them.
 enum LiveNames: String, Sendable {
-  case message, notification, queue, log, presence, peer
+  case message, notification, queue, log, presence, peer, claim
   /// Of defaults.
   case key, suite
   case group
@@ -169,6 +169,7 @@ enum LiveNames: String, Sendable {
       case .queue: try container.identifiers(of: .queue, &faults)
       case .presence: try container.identifiers(of: .presence, &faults)
       case .log: try container.identifiers(of: .log, &faults)
+      case .claim: try container.own.valueIdentifiers().compactMap(Claim.name(ofOwnValue:))
       case .key: try (GroupDefaults(suite: suite, in: container).storedValues() ?? [:]).map(\.key)
       case .suite: try GroupDefaults.suiteNames(in: container, &faults).compactMap { $0 }
       case .peer: try PeerSession.peers(in: container, &faults).map(\.name)

@@ -8,7 +8,8 @@ import WormholePeers
 enum OwnTitles {
   static func use(ofValue name: String) -> OwnUse {
     GroupDefaults.use(ofOwnValue: name) ?? PeerNames.use(ofOwnValue: name)
-      ?? Log.use(ofOwnValue: name) ?? OwnUse("the package's own value \(name.quoted)")
+      ?? Log.use(ofOwnValue: name) ?? Claim.use(ofOwnValue: name)
+      ?? OwnUse("the package's own value \(name.quoted)")
   }
 
   static func title(_ name: String, _ kind: NameKind) -> String {

@@ -8,6 +8,7 @@ import WormholeTerminals
 struct StatusText {
   let report: ContainerReport
   let peers: [PeerWork]
+  let claims: [NamedClaim]
   /// The width of sentences.
   let columns: Int
   /// The width of tables; nil for one line each.
@@ -28,6 +29,7 @@ struct StatusText {
         ["PRESENT AS", "PROCESS"],
         presences.flatMap { title, name in name.members.map { [title, $0.sinceText] } }
       ),
+      (NamedClaim.head, claims.map(\.cells)),
       (
         ["QUEUE", "WAITING", "TAKEN BY"],
         queues.map { title, queue in [title, queue.waitingText, queue.consumersText] }

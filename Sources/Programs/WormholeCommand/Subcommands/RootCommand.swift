@@ -38,7 +38,7 @@ extension CommandDescription {
         send, read, listen, remove    Values: publish, print, follow and remove them.
         update, incr, defaults        Change values; no change of another is lost.
         queue, log                    Work for one process each; events for all.
-        lock, presence                Be the only one, and be seen.
+        lock, claim, presence         Be the only one, and be seen.
         notify, peer, watch           Wake others, ask them, follow a file.
         ls, status, monitor, doctor   Show the content, the events and the faults.
 
@@ -48,7 +48,7 @@ extension CommandDescription {
     subcommands: [
       .send, .read, .listen, .removeMessages, .update, .increment, .notify, .queue,
       .presence, .log,
-      .defaults, .peer, .lock, .watch, .monitor, .names, .status,
+      .defaults, .peer, .lock, .claim, .release, .watch, .monitor, .names, .status,
       .doctor, .copy, .backup, .restore, .destroy, .groups, .cluster, .demo, .complete,
     ],
     version: "1.0.0-beta")

@@ -31,8 +31,8 @@ extension ArgumentDescription {
     "json", help: "Print a line of JSON for each instead of text for people.")
 
   static let whileRole = value(
-    "while", .live(.presence), named: "role",
-    help: "Do it only under this exclusive role, as long as no other process has entered since "
+    "while", .live(.presence), named: "name",
+    help: "Do it only under this claim or exclusive role, as long as nobody else has had it since "
       + "\(CommandVariable.fence) was set; otherwise nothing changes, and the exit status is 1.")
 
   /// - Parameter content: the content that is to survive.
@@ -120,7 +120,7 @@ extension ParsedArguments {
   /// Makes a change under the role that `--while` names, if it names one.
   func underRole(
     _ environment: CommandEnvironment, in container: SharedContainer,
-    _ body: (Presence.Fence?) throws -> Void
+    _ body: (Fence?) throws -> Void
   ) throws {
     guard let role = text("while") else { return try body(nil) }
     guard let number = environment.variable(CommandVariable.fence).flatMap({ UInt64($0) }) else {
@@ -128,10 +128,12 @@ extension ParsedArguments {
         cannot: "use --while \(role.quotedForShell)",
         because:
           "\(CommandVariable.fence) has no number: it is in the environment of a command that "
-          + "runs under 'presence enter --exclusive'", status: .usage)
+          + "runs under 'presence enter --exclusive', and 'claim' prints it", status: .usage)
     }
     do {
-      try body(container.presence(role).fence(number))
+      let claim = container.claim(role)
+      let isClaimed = try claim.holder()?.fence == number
+      try body(isClaimed ? claim.fence(number) : container.presence(role).fence(number))
     } catch let error as AppGroupError where error.code == .leaseLost {
       throw CommandError.no("change anything under \(role.quoted)", because: error.reason)
     }

@@ -37,15 +37,6 @@ extension PresenceDirectory {
     }
   }
 
-  /// Returns the number of the next entering, which is larger than each one before: the milliseconds
-  /// since 1970, because a sweep or a program may have removed the last one; or the last plus one.
-  private static func fence(after snapshot: ValueSnapshot) -> UInt64 {
-    let now = UInt64(clamping: realTime().millisecondsSince1970)
-    // The number of a damaged role is unknown, so no process can claim the role by it.
-    let last = (try? RoleProof.number(in: snapshot)) ?? 0
-    return max(now, last &+ 1)
-  }
-
   package func proof(of number: UInt64) -> RoleProof {
     RoleProof(
       value: role, number: number, location: container.location,
@@ -92,7 +83,7 @@ extension PresenceDirectory {
         // It has entered just now.
         return (.keep, (nil, other))
       }
-      let fence = Self.fence(after: snapshot)
+      let fence = RoleProof.next(after: snapshot)
       let mine: PropertyListValue = [
         "id": .string(record.id), RoleProof.key: PropertyListValue(fence),
       ]

@@ -61,14 +61,16 @@ extension ParsedArguments {
   ) throws -> [UInt8] {
     let report = try ContainerReport.complete(on: container, .members)
     let peers = peers(in: container, report, environment).map { PeerWork($0, in: report) }
+    let claims = try container.claims().map(NamedClaim.init)
     guard has("json") else {
       let text = StatusText(
-        report: report, peers: peers, columns: environment.columns,
+        report: report, peers: peers, claims: claims, columns: environment.columns,
         tableColumns: environment.tableColumns)
       return Array(text.rendered.utf8)
     }
     var line = report.propertyList
     line["peers"] = .array(peers.map(\.propertyList))
+    line["claims"] = .array(claims.map(\.propertyList))
     line["failed"] = .array(report.own.queues.flatMap(\.peerFailures).map(\.propertyList))
     return try bytes(line, of: "the status")
   }

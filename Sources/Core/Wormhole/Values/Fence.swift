@@ -1,37 +1,32 @@
 public import WormholePropertyLists
 import WormholeSystem
 
-extension Presence {
-  /// The proof that the exclusive role still belongs to one entering: a change with it is refused
-  /// once another process has entered, even if its process was stopped just before.
+/// The proof that a role, or a claim, still belongs to one holder: a change with it is refused once another holder
+/// has it, even if its process was stopped just before.
+///
+/// It is checked in the same step as the change, so unlike `PresenceRegistration.confirm()` it leaves no moment
+/// between. Any process that knows the number may use it: a command under `wormhole presence enter --exclusive` has
+/// it in `WORMHOLE_FENCE`, and `wormhole claim` prints it.
+///
+/// ```swift
+/// let role = try await container.presence("cleaner").enterExclusively()
+/// try await container.value("rooms").update(while: role.fence) { $0 = ["clean": true] }
+/// try await container.queue("jobs").sender("cleaner").enqueue("next", while: role.fence)
+/// ```
+public struct Fence: Sendable {
+  /// Larger with each holder under the name, so that other systems can refuse a smaller one than they have seen:
+  /// on etcd the revision; in a directory the milliseconds since 1970, or one more than the last number.
   ///
-  /// It is checked in the same step as the change, so unlike `confirm()` it leaves no moment
-  /// between. Any process that knows the number may use it: a command under `wormhole presence
-  /// enter --exclusive` has it in `WORMHOLE_FENCE`.
-  ///
-  /// ```swift
-  /// let role = try await container.presence("cleaner").enterExclusively()
-  /// try await container.value("rooms").update(while: role.fence) { $0 = ["clean": true] }
-  /// try await container.queue("jobs").sender("cleaner").enqueue("next", while: role.fence)
-  /// ```
-  public struct Fence: Sendable {
-    /// The presence of the role.
-    public let presence: Presence
-    /// Larger with each exclusive entering under the name, so that other systems can refuse a smaller one
-    /// than they have seen: on etcd the revision; in a directory the milliseconds since 1970, or one
-    /// more than the last number.
-    ///
-    /// If the record of the role in a directory was removed, for example by a sweep a day after the
-    /// last use, this holds only if the clock was not set back.
-    public let number: UInt64
+  /// If the record of the last holder in a directory was removed, for example by a sweep a day after the
+  /// last use, this holds only if the clock was not set back.
+  public let number: UInt64
 
-    package var proof: RoleProof { presence.store.proof(of: number) }
+  package let proof: RoleProof
+
+  init(_ proof: RoleProof, _ number: UInt64) {
+    self.proof = proof
+    self.number = number
   }
-
-  /// Returns the fence of an exclusive entering by its number.
-  ///
-  /// - Parameter number: The `Fence.number` of the process that has entered.
-  public func fence(_ number: UInt64) -> Fence { Fence(presence: self, number: number) }
 }
 
 extension Value {
@@ -51,7 +46,7 @@ extension Value {
   ///   is refused or changes nothing.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func update<Result: Sendable>(
-    while fence: Presence.Fence, durability: Durability = .standard,
+    while fence: Fence, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil, term: Duration = Value.standardTerm,
     _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
   ) throws -> Result {
@@ -61,7 +56,7 @@ extension Value {
 
   /// Reads, changes and publishes under a fence; see the form without `async`.
   public func update<Result: Sendable>(
-    while fence: Presence.Fence, durability: Durability = .standard,
+    while fence: Fence, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil, term: Duration = Value.standardTerm,
     _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
   ) async throws -> Result {
@@ -72,7 +67,7 @@ extension Value {
   /// Replaces the value as long as the role belongs to the fence's entering; see `update(while:)`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func replace(
-    with value: PropertyListValue, while fence: Presence.Fence, durability: Durability = .standard,
+    with value: PropertyListValue, while fence: Fence, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil
   ) throws {
     try update(while: fence, durability: durability, until: deadline) { $0 = value }
@@ -80,7 +75,7 @@ extension Value {
 
   /// Replaces the value under a fence; see the form without `async`.
   public func replace(
-    with value: PropertyListValue, while fence: Presence.Fence, durability: Durability = .standard,
+    with value: PropertyListValue, while fence: Fence, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil
   ) async throws {
     try await update(while: fence, durability: durability, until: deadline) { $0 = value }
@@ -92,7 +87,7 @@ extension SharedContainer {
   /// belongs to the fence's entering; see `Value.update(while:)`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func update<Result: Sendable>(
-    _ identifiers: [String], while fence: Presence.Fence, durability: Durability = .standard,
+    _ identifiers: [String], while fence: Fence, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil, term: Duration = Value.standardTerm,
     _ body: @escaping @Sendable (inout [String: PropertyListValue]) throws -> Result
   ) throws -> Result {
@@ -103,7 +98,7 @@ extension SharedContainer {
 
   /// Changes several values in one step under a fence; see the form without `async`.
   public func update<Result: Sendable>(
-    _ identifiers: [String], while fence: Presence.Fence, durability: Durability = .standard,
+    _ identifiers: [String], while fence: Fence, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil, term: Duration = Value.standardTerm,
     _ body: @escaping @Sendable (inout [String: PropertyListValue]) throws -> Result
   ) async throws -> Result {

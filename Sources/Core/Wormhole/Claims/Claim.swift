@@ -1,0 +1,304 @@
+public import FoundationEssentials
+import WormholePropertyLists
+import WormholeSystem
+
+/// A name that one holder has until a time: a lock across many short commands, none of which has to live.
+///
+/// A holder is a text, so all commands with that text are one holder, whichever process runs them. A lock that
+/// one process holds as long as it runs is a `Presence`, or for a file `wormhole lock`.
+///
+/// The claim ends at its time, by `release(as:)`, or with a process that was named. It does not protect
+/// anything by itself: others respect it by asking for it, and a change with its fence is refused once the
+/// claim is another's, however late it comes.
+///
+/// ```swift
+/// let build = container.claim("build")
+/// let fence = try await build.acquire(as: "agent 7", for: .seconds(1800))
+/// try await container.value("state").update(while: fence) { $0 = "building" }
+/// try await build.release(as: "agent 7")
+/// ```
+public struct Claim: Sendable {
+  /// The holder of a claim.
+  ///
+  /// ```swift
+  /// if let holder = try await container.claim("build").holder() {
+  ///   print(holder.who, "has it until", holder.until)
+  /// }
+  /// ```
+  public struct Holder: Sendable, Hashable {
+    /// The text that names it.
+    public let who: String
+    /// When it got the claim.
+    public let since: Date
+    /// When the claim ends, unless it is renewed.
+    public let until: Date
+    /// The process with which the claim ends, in its own namespace; nil without one.
+    public let processID: Int32?
+    /// See `Fence.number`.
+    public let fence: UInt64
+  }
+
+  /// The container that the name belongs to.
+  public let container: SharedContainer
+  /// The name.
+  public let name: String
+
+  /// The time that a claim lasts if it names no other: 30 minutes.
+  public static let standardTime: Duration = .seconds(1_800)
+
+  private static let prefix = "claim/"
+  private var value: Value { container.own.value(Self.prefix + name) }
+  private static let action = "get the claim"
+
+  init(_ name: String, in container: SharedContainer) {
+    self.name = name
+    self.container = container
+  }
+
+  /// Gets the claim for a holder, or renews it: then it keeps its fence.
+  ///
+  /// - Parameters:
+  ///   - who: The holder: any text that is not empty.
+  ///   - time: How long it lasts from now, by the time of day; on etcd by etcd's own clock.
+  ///   - process: A process of this machine with which it ends at once; nil: only with its time.
+  ///   - deadline: How long to wait for another holder; by default not at all.
+  /// - Returns: The fence, for changes that only the holder may make.
+  /// - Throws: `AppGroupError.Code.timedOut` with a sentence that names the holder, `.unsupportedValue` for
+  ///   a process that does not run, or an error of the file system.
+  /// - Complexity: One update of a value, and a read.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  @discardableResult
+  public func acquire(
+    as who: String, for time: Duration = Claim.standardTime, whileRunning process: Int32? = nil,
+    until deadline: ContinuousClock.Instant? = nil
+  ) throws -> Fence {
+    try ClaimRequest(self, who, time, owner(process), until: deadline ?? .now).run()
+  }
+
+  /// Gets or renews the claim; see the form without `async`.
+  @discardableResult
+  public func acquire(
+    as who: String, for time: Duration = Claim.standardTime, whileRunning process: Int32? = nil,
+    until deadline: ContinuousClock.Instant? = nil
+  ) async throws -> Fence {
+    let owner = try owner(process)
+    return try await runSuspending {
+      ClaimRequest(self, who, time, owner, until: deadline ?? .now)
+    }
+  }
+
+  /// Gives the claim up, if a holder has it.
+  ///
+  /// - Returns: False if it did not have it.
+  /// - Throws: As `acquire`.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  @discardableResult
+  public func release(as who: String) throws -> Bool {
+    try value.edit { try decideRelease($0, who) }
+  }
+
+  /// Gives the claim up; see the form without `async`.
+  @discardableResult
+  public func release(as who: String) async throws -> Bool {
+    try await value.edit { try decideRelease($0, who) }
+  }
+
+  /// Returns who has the claim now; nil if nobody has it.
+  ///
+  /// - Throws: `AppGroupError` for a claim that cannot be read.
+  /// - Complexity: Reads one value, and looks for the process that it names.
+  public func holder() throws -> Holder? {
+    let snapshot = try value.snapshot()
+    return try record(in: snapshot).flatMap { $0.hasEnded ? nil : holder($0, snapshot) }
+  }
+
+  /// Returns who has the claim now; see the form without `async`.
+  public func holder() async throws -> Holder? { try await Blocking.run { try holder() } }
+
+  /// Returns the fence of a claim by its number.
+  ///
+  /// - Parameter number: The `Fence.number` of its holder.
+  public func fence(_ number: UInt64) -> Fence {
+    let lost = AppGroupError(
+      .leaseLost, "change anything while the claim \"\(name)\" is held", path: value.path,
+      reason: "it has ended, or another holder has it; nothing of the change is visible",
+      remedy: "get the claim again, and repeat the change")
+    return Fence(value.store.proof(of: number, lost: lost), number)
+  }
+
+  private func decideRelease(_ snapshot: ValueSnapshot, _ who: String) throws -> (Edit, Bool) {
+    guard let record = try record(in: snapshot), record.who == who, !record.hasEnded else {
+      return (.keep, false)
+    }
+    return (.remove, true)
+  }
+
+  private func owner(_ process: Int32?) throws -> ProcessIdentity? {
+    guard let process else { return nil }
+    if let status = ProcessStatus.of(process), !status.isDead { return status.identity }
+    throw AppGroupError(
+      .unsupportedValue, Self.action, path: value.path, reason: "no process \(process) runs here",
+      remedy: "name a process that lasts as long as the claim should, such as a shell ($$)")
+  }
+
+  // MARK: The record
+
+  /// What the value of a claim contains; its time is that of the value.
+  fileprivate struct Record {
+    let who: String
+    let since: Date
+    let owner: ProcessIdentity?
+    /// Nil on etcd until the claim is renewed: then it is the revision.
+    let fence: UInt64?
+
+    var hasEnded: Bool { owner?.hasEnded ?? false }
+
+    var content: PropertyListValue {
+      var content: PropertyListValue = ["who": .string(who), "since": .date(since)]
+      content[RoleProof.key] = fence.map { PropertyListValue($0) }
+      guard let owner else { return content }
+      content["process"] = .integer(Int64(owner.processID))
+      content["start"] = PropertyListValue(owner.startTicks)
+      content["namespace"] = PropertyListValue(owner.namespace)
+      return content
+    }
+  }
+
+  /// Returns the record of a claim that has not reached its time; nil without one.
+  private func record(in snapshot: ValueSnapshot) throws -> Record? {
+    let content: PropertyListValue?
+    do {
+      content = try snapshot.propertyList()
+    } catch let error as AppGroupError where error.code == .damaged {
+      // Nobody can have the claim by it.
+      return nil
+    }
+    guard let content, let who = content["who"]?.stringValue,
+      let since = content["since"]?.dateValue
+    else { return nil }
+    var owner: ProcessIdentity?
+    if let process = content["process"]?.int64Value.flatMap({ Int32(exactly: $0) }),
+      let start = content["start"]?.uint64Value, let namespace = content["namespace"]?.uint64Value
+    {
+      owner = ProcessIdentity(processID: process, startTicks: start, namespace: namespace)
+    }
+    return Record(
+      who: who, since: since, owner: owner, fence: content[RoleProof.key]?.uint64Value)
+  }
+
+  private func holder(_ record: Record, _ snapshot: ValueSnapshot) -> Holder {
+    Holder(
+      who: record.who, since: record.since, until: snapshot.expiration ?? .distantFuture,
+      processID: record.owner?.processID, fence: record.fence ?? snapshot.version?.revision ?? 0)
+  }
+
+  // MARK: Getting it
+
+  /// Gets the claim, unless another holder has it.
+  ///
+  /// - Returns: The other holder.
+  fileprivate func tryAcquire(
+    as who: String, for time: Duration, _ owner: ProcessIdentity?,
+    until deadline: ContinuousClock.Instant
+  ) throws -> Holder? {
+    // Whoever has the value's lease has it for a moment.
+    let terms = ChangeTerms(
+      until: max(deadline, .now + Value.standardTerm), expiresAfter: time)
+    return try value.edit(terms) { snapshot in
+      let old = try record(in: snapshot).flatMap { $0.hasEnded ? nil : $0 }
+      if let old, old.who != who { return (.keep, holder(old, snapshot)) }
+      let fence =
+        old.map { holder($0, snapshot).fence } ?? value.store.nextFence(after: snapshot)
+      let new = Record(who: who, since: old?.since ?? .now, owner: owner, fence: fence)
+      return (.replace(try new.content.binaryBytes()), nil)
+    }
+  }
+
+  fileprivate func refusal(_ other: Holder) -> AppGroupError {
+    let process = other.processID.map { ", as long as process \($0) runs" } ?? ""
+    let times = [other.since, other.until].map { $0.formatted(.iso8601) }
+    return AppGroupError(
+      .timedOut, Self.action, path: value.path,
+      reason: "\"\(other.who)\" has had it since \(times[0]), until \(times[1])\(process)",
+      remedy: "try again then, or ask its holder to release it")
+  }
+
+  fileprivate func requireText(_ who: String) throws {
+    guard who.isEmpty else { return }
+    throw AppGroupError(
+      .unsupportedValue, Self.action, path: value.path, reason: "the text for its holder is empty",
+      remedy: "name who holds it")
+  }
+
+  /// Calls a closure when the claim may have changed.
+  fileprivate func follow(_ signal: @escaping @Sendable () -> Void) throws -> any Cancelling {
+    try value.store.follow(signal)
+  }
+}
+
+/// The wait for a claim.
+private final class ClaimRequest: Waiting {
+  private let claim: Claim
+  private let who: String
+  private let time: Duration
+  private let owner: ProcessIdentity?
+  private let deadline: ContinuousClock.Instant
+  private let latch = WakeLatch()
+  private var following: (any Cancelling)?
+
+  /// The end of a process causes no event at the claim.
+  private static let interval: Duration = .milliseconds(500)
+
+  init(
+    _ claim: Claim, _ who: String, _ time: Duration, _ owner: ProcessIdentity?,
+    until deadline: ContinuousClock.Instant
+  ) {
+    self.claim = claim
+    self.who = who
+    self.time = time
+    self.owner = owner
+    self.deadline = deadline
+  }
+
+  deinit { following?.cancel() }
+
+  func step() throws -> WaitingStep<Fence> {
+    try claim.requireText(who)
+    guard let other = try claim.tryAcquire(as: who, for: time, owner, until: deadline) else {
+      guard let mine = try claim.holder(), mine.who == who else { return .again }
+      return .done(claim.fence(mine.fence))
+    }
+    let now = ContinuousClock.now
+    guard now < deadline else { throw claim.refusal(other) }
+    if following == nil {
+      following = try claim.follow { [latch] in latch.raise() }
+      return .again
+    }
+    let end = Duration.seconds(max(0, other.until.timeIntervalSinceNow))
+    return .wait(for: latch, until: min(deadline, now + min(end, Self.interval)))
+  }
+}
+
+extension SharedContainer {
+  /// Returns the claim of a name; no file is touched before it is used.
+  ///
+  /// - Parameter name: Any string, byte for byte.
+  public func claim(_ name: String) -> Claim { Claim(name, in: self) }
+
+  /// Returns the claims that somebody has, in the order of the bytes of their names.
+  ///
+  /// - Throws: `AppGroupError` for an error of the file system.
+  /// - Complexity: Lists the package's own values, and reads each claim.
+  public func claims() throws -> [(claim: Claim, holder: Claim.Holder)] {
+    try own.valueIdentifiers().compactMap(Claim.name(ofOwnValue:))
+      .sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+      .compactMap { name in try claim(name).holder().map { (claim(name), $0) } }
+  }
+}
+
+extension Claim {
+  /// Returns the name of the claim that an own value is; nil for any other value.
+  package static func name(ofOwnValue identifier: String) -> String? {
+    identifier.hasPrefix(prefix) ? String(identifier.dropFirst(prefix.count)) : nil
+  }
+}
