@@ -65,7 +65,9 @@ final class Console {
       #!/bin/sh
       case $1 in
         run) shift; program=$1; shift; exec '\(built)'"$program" "$@" ;;
-        build) place=.build/static/release; mkdir -p $place; exec cp '\(built)'wormhole $place/ ;;
+        build)
+          [ "$2" != --show-bin-path ] || exec echo '\(built)'
+          place=.build/static/release; mkdir -p $place; exec cp '\(built)'wormhole $place/ ;;
       esac
       exit 64
 
