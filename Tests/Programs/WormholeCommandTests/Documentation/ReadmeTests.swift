@@ -261,6 +261,20 @@ struct ReadmeTests {
     #expect(listed == Set(present))
   }
 
+  @Test("have neighbours in the package index: the pages of each documented module")
+  func packageIndex() throws {
+    let listed = try Readme.text(".spi.yml").split(separator: "\n").map {
+      $0.trimmingCharacters(in: .whitespaces)
+    }.drop { $0 != "documentation_targets:" }.dropFirst().map { String($0.dropFirst(2)) }
+    let documented = try ["Core", "Facades"].flatMap { group in
+      let folder = Readme.root.appending(path: "Sources/\(group)").path
+      return try FileManager.default.contentsOfDirectory(atPath: folder).filter {
+        FileManager.default.fileExists(atPath: "\(folder)/\($0)/\($0).docc")
+      }
+    }
+    #expect(listed.sorted() == documented.sorted())
+  }
+
   @Test(
     "have links that lead to files, and to headings of their page",
     arguments: [
