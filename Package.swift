@@ -58,6 +58,8 @@ let rooms: [Target] = [
   room("Facades/WormholeUserDefaults", ["GroupDefaults", "Wormhole", "WormholePropertyLists"]),
   // The same for clients: each name comes before Foundation's, because it is exported by itself.
   room("Facades/SharedUserDefaults", ["WormholeUserDefaults", "GroupDefaults"]),
+  // The part of Combine that models of apps use (source-compatible).
+  room("Facades/Combine", ["WormholeUserDefaults"]),
   // Named peers: requests, guaranteed messages, contexts, files; how a peer is started, and paired.
   room(
     "Facades/WormholePeers",
@@ -173,7 +175,11 @@ let testTools: [Target] = [
   clients(
     "WormholeDefaultsClients", of: "SharedUserDefaults", "Facades/GroupDefaultsTests/Clients"),
   clients(
-    "WormholeCinemaTutorial", of: "WatchConnectivity", "Facades/WatchConnectivityTests/Tutorial"),
+    "WormholeCombineClients", of: "Combine", and: ["SharedUserDefaults"],
+    "Facades/CombineTests/Clients"),
+  clients(
+    "WormholeCinemaTutorial", of: "WatchConnectivity", and: ["Combine"],
+    "Facades/WatchConnectivityTests/Tutorial"),
   clients(
     "WormholeWatchClients", of: "WatchConnectivity", "Facades/WatchConnectivityTests/Clients"),
   clients("WormholeCommunicatorClients", of: "Communicator", "Facades/CommunicatorTests/Clients"),
@@ -223,6 +229,10 @@ let tests: [Target] = [
       "SharedUserDefaults", "WormholeUserDefaults", "GroupDefaults", "WormholeDefaultsClients",
       "WormholeParticipant",
     ],
+    excludes: ["Clients"]),
+  test(
+    "Facades/CombineTests",
+    ["Combine", "SharedUserDefaults", "WormholeCombineClients"],
     excludes: ["Clients"]),
   test(
     "Facades/WormholePeersTests", core + ["WormholePeers", "WormholeEtcd", "WormholeParticipant"]),
@@ -292,11 +302,11 @@ func program(
 }
 
 func clients(
-  _ name: String, of room: Target.Dependency, _ path: String,
-  _ settings: [SwiftSetting] = [.swiftLanguageMode(.v5)]
+  _ name: String, of room: Target.Dependency, and others: [Target.Dependency] = [],
+  _ path: String, _ settings: [SwiftSetting] = [.swiftLanguageMode(.v5)]
 ) -> Target {
   .target(
-    name: name, dependencies: [room], path: "Tests/" + path,
+    name: name, dependencies: [room] + others, path: "Tests/" + path,
     swiftSettings: settings + [.treatAllWarnings(as: .error)])
 }
 

@@ -30,6 +30,7 @@ enum Layers {
       "Synchronization",
     ],
     "SharedUserDefaults": ["WormholeUserDefaults", "GroupDefaults", "Foundation"],
+    "Combine": ["WormholeUserDefaults", "Foundation"],
     "WormholePeers": base.union(["WormholeInspection"]),
     "WatchConnectivity": base.union(["WormholeUserDefaults", "WormholePeers", "Foundation"]),
     "Communicator": [
@@ -72,12 +73,13 @@ enum Layers {
       "WormholeNotifyClients",
     ]),
     // Code as users of the originals write it.
-    "WormholeCinemaTutorial": ["WatchConnectivity", "Foundation"],
+    "WormholeCinemaTutorial": ["WatchConnectivity", "Combine", "Foundation"],
     "WormholeMainActorApp": ["WatchConnectivity", "Foundation"],
     "WormholeWatchClients": ["WatchConnectivity"],
     "WormholeCommunicatorClients": ["Communicator"],
     "WormholeFoundationClients": ["NSFileCoordination"],
     "WormholeDefaultsClients": ["SharedUserDefaults", "Foundation"],
+    "WormholeCombineClients": ["Combine", "SharedUserDefaults", "Foundation"],
     "WormholeNotifyClients": ["notify", "Foundation"],
     "WormholeMessageClients": ["MMWormhole", "WatchConnectivity", "Foundation"],
     "WormholeStepCounter": ["WatchConnectivity", "Foundation"],

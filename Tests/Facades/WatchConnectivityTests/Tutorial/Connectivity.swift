@@ -1,26 +1,17 @@
+import Combine
 import Foundation
 import WatchConnectivity
-
-#if canImport(Combine)
-  import Combine
-#endif
 
 /// The class that apps put between themselves and WatchConnectivity, in the manner of the
 /// tutorials: a cinema whose tickets are bought on either side, and whose QR codes only the phone
 /// can make.
 ///
-/// It is written for Apple's framework and compiles there unchanged. For Linux, which has no
-/// Combine, only `@Published` has a stand-in. `#if os(iOS)` is false here, so its code is left out:
-/// `CinemaPhone.swift` has the phone's part in the form that Linux needs.
-final class Connectivity: NSObject {
+/// It is written for Apple's frameworks and compiles there unchanged. `#if os(iOS)` is false here, so
+/// its code is left out: `CinemaPhone.swift` has the phone's part in the form that Linux needs.
+final class Connectivity: NSObject, ObservableObject {
   static let shared = Connectivity()
 
-  #if canImport(Combine)
-    @Published var purchasedIDs: [Int] = []
-  #else
-    var purchasedIDs: [Int] = [] { didSet { onPurchase?(purchasedIDs) } }
-    var onPurchase: (([Int]) -> Void)?
-  #endif
+  @Published var purchasedIDs: [Int] = []
 
   /// The directory of received QR codes.
   var codesDirectory = FileManager.default.temporaryDirectory

@@ -1,0 +1,66 @@
+/// A property of an object. A change sends the object's `objectWillChange`, then the new value from `$property`,
+/// and then sets the property: the subscribers of both find the old value in it.
+/// ```swift
+/// final class Player { @Published var volume = 7 }
+/// ```
+@propertyWrapper
+public struct Published<Value>: ReportingProperty {
+  /// The publisher of the value: that of now for each subscriber, and then each new one.
+  /// ```swift
+  /// func show(_ volume: Published<Int>.Publisher) -> AnyCancellable { volume.sink { print($0) } }
+  /// ```
+  public final class Publisher: Combine.Publisher {
+    /// The type of the property.
+    public typealias Output = Value
+    public typealias Failure = Never
+
+    private let subject: PassthroughSubject<Value, Never>
+    private let property: Locked<Value>
+    fileprivate let objectWillChange = Locked<ObservableObjectPublisher?>(nil)
+    /// What `assign(to:)` has begun.
+    let assignments = Locked<[AnyCancellable]>([])
+    init(_ value: Value) { (subject, property) = (.init(latest: value), Locked(value)) }
+    /// Attaches a subscriber, which receives its subscription first.
+    public func receive(subscriber: some Subscriber<Value, Never>) {
+      subject.receive(subscriber: subscriber)
+    }
+
+    var value: Value {
+      get { property.withLock { $0 } }
+      set {
+        objectWillChange.withLock { $0 }?.send()
+        subject.send(newValue)
+        // Under the lock, so that the last value that was sent stays.
+        _ = property.exchange(\.self, subject.latest ?? newValue)
+      }
+    }
+  }
+
+  /// The publisher of the value, which `assign(to:)` takes, too.
+  public var projectedValue: Publisher
+  var objectWillChange: Locked<ObservableObjectPublisher?> { projectedValue.objectWillChange }
+  /// Creates a property with a value.
+  public init(wrappedValue: Value) { projectedValue = Publisher(wrappedValue) }
+  /// Creates a property with a value.
+  public init(initialValue: Value) { self.init(wrappedValue: initialValue) }
+  /// Only a property of a class can be published.
+  @available(*, unavailable, message: "@Published is for properties of classes")
+  public var wrappedValue: Value {
+    get { projectedValue.value }
+    set { projectedValue.value = newValue }
+  }
+
+  /// The compiler calls it where code reads or sets the property of an object.
+  public static subscript<Object: AnyObject>(
+    _enclosingInstance object: Object, wrapped _: ReferenceWritableKeyPath<Object, Value>,
+    storage path: ReferenceWritableKeyPath<Object, Self>
+  ) -> Value {
+    get { object[keyPath: path].projectedValue.value }
+    set { object[keyPath: path].projectedValue.value = newValue }
+  }
+}
+
+/// A property that tells its object's publisher of its changes.
+protocol ReportingProperty {
+  var objectWillChange: Locked<ObservableObjectPublisher?> { get }
+}

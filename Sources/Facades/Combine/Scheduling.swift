@@ -1,0 +1,66 @@
+public import Foundation
+
+/// Where and when closures run: `DispatchQueue`, `OperationQueue` and `RunLoop`, or one of a test.
+/// ```swift
+/// let text = CurrentValueSubject<String, Never>("").debounce(for: .seconds(1), scheduler: DispatchQueue.main)
+/// ```
+public protocol Scheduler {
+  /// Runs a closure after some time.
+  func schedule(after time: Duration, _ action: @escaping @Sendable () -> Void)
+}
+
+extension Publisher {
+  /// Delivers values and the end on a queue or a run loop, in their order.
+  public func receive(on scheduler: some Scheduler) -> AnyPublisher<Output, Failure> {
+    AnyPublisher { subscriber in
+      let conduit = Conduit(subscriber, keeping: .infinity, on: scheduler)
+      conduit.connect(self, send: conduit.send)
+    }
+  }
+
+  /// Publishes a value when no other came for some time. The end comes at once, without the value that waits.
+  public func debounce(
+    for dueTime: Duration, scheduler: some Scheduler
+  ) -> AnyPublisher<Output, Failure> {
+    AnyPublisher { subscriber in
+      let conduit = Conduit(subscriber, keeping: 0, on: scheduler)
+      let latest = Locked<Locked<Output>?>(nil)
+      conduit.connect(self) { value in
+        let value = Locked(value)
+        _ = latest.exchange(\.self, value)
+        scheduler.schedule(after: dueTime) {
+          guard latest.withLock({ $0 === value }) else { return }
+          conduit.enqueue(value.withLock { $0 })
+          conduit.drain()
+        }
+      }
+    }
+  }
+
+  /// The same for seconds, as in `debounce(for: 0.3, scheduler: RunLoop.main)`.
+  public func debounce(
+    for seconds: Double, scheduler: some Scheduler
+  ) -> AnyPublisher<Output, Failure> { debounce(for: .seconds(seconds), scheduler: scheduler) }
+}
+
+extension DispatchQueue: Scheduler {
+  /// Runs a closure on the queue.
+  public func schedule(after time: Duration, _ action: @escaping @Sendable () -> Void) {
+    asyncAfter(deadline: .now() + time / .seconds(1), execute: action)
+  }
+}
+
+extension OperationQueue: Scheduler {
+  /// Runs a closure on the queue.
+  public func schedule(after time: Duration, _ action: @escaping @Sendable () -> Void) {
+    DispatchQueue.global().schedule(after: time) { self.addOperation(action) }
+  }
+}
+
+extension RunLoop: Scheduler {
+  /// Runs a closure in the loop's default mode.
+  public func schedule(after time: Duration, _ action: @escaping @Sendable () -> Void) {
+    let timer = Timer(timeInterval: time / .seconds(1), repeats: false) { _ in action() }
+    add(timer, forMode: .default)
+  }
+}

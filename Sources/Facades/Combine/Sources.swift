@@ -1,0 +1,33 @@
+public import Foundation
+public import WormholeUserDefaults
+
+extension NotificationCenter {
+  /// Publishes the notifications of a name, in the thread that posts; with an object, only those of that one.
+  public func publisher(
+    for name: Notification.Name, object: AnyObject? = nil
+  ) -> AnyPublisher<Notification, Never> {
+    AnyPublisher { subscriber in
+      let conduit = Conduit(subscriber, keeping: 0)
+      let token = self.addObserver(forName: name, object: object, queue: nil) { conduit.send($0) }
+      conduit.keep(AnyCancellable { self.removeObserver(token) })
+    }
+  }
+}
+
+extension WormholeUserDefaults.UserDefaults {
+  /// Publishes the value of a computed property that reads these defaults, and that after each change by any process.
+  /// Without the option `initial` it begins with the next change; the other options have no effect.
+  public func publisher<Value: Equatable & Sendable>(
+    for keyPath: any KeyPath<WormholeUserDefaults.UserDefaults, Value> & Sendable,
+    options: NSKeyValueObservingOptions = [.initial, .new]
+  ) -> AnyPublisher<Value, Never> {
+    AnyPublisher { subscriber in
+      let conduit = Conduit(subscriber, keeping: 0)
+      let options = options.intersection(.initial).union(.new)
+      let observation = self.observe(keyPath, options: options) { _, change in
+        if let value = change.newValue { conduit.send(value) }
+      }
+      conduit.keep(AnyCancellable(observation.invalidate))
+    }
+  }
+}
