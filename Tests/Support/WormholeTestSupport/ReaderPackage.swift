@@ -44,18 +44,38 @@ package struct ReaderPackage {
     // A reader's file name: a file with `@main` is any but main.swift.
     let file = "\(folder)/\(hasMain ? name : "main").swift"
     try ItemText.write(source, to: file)
-    let mode = hasMain ? ["-parse-as-library"] : []
+    let mode = ["-warnings-as-errors"] + (hasMain ? ["-parse-as-library"] : [])
     guard isWhole else {
-      return try run(try Self.compiler(name) + ["-warnings-as-errors", "-typecheck", file] + mode)
+      return try run(try Self.compiler(name) + ["-typecheck", file] + mode)
     }
     return try link([file], as: name, mode, isArchived: isArchived)
   }
 
-  /// Builds a program of files as they lie in a folder, one of which is main.swift. A warning fails.
+  /// Builds a program of files as they lie in a folder, one of which is main.swift. A warning fails, unless the
+  /// code is somebody else's.
   ///
-  /// - Parameter name: The name of the program and of its module.
-  package func buildProgram(_ name: String, of folder: String) throws -> Outcome {
-    try link(try Self.sources(in: folder), as: name, [])
+  /// - Parameters:
+  ///   - name: The name of the program and of its module.
+  ///   - options: More words for the compiler, in whose place it would be told that a warning is an error.
+  package func buildProgram(
+    _ name: String, of folder: String, languageMode: String = "6", options: [String]? = nil
+  ) throws -> Outcome {
+    try link(
+      try Self.sources(in: folder), as: name, options ?? ["-warnings-as-errors"],
+      languageMode: languageMode)
+  }
+
+  /// Builds a module of one file, which programs find with `options`.
+  ///
+  /// - Returns: Those options.
+  package func buildModule(_ name: String, of file: String) throws -> [String] {
+    let object = "\(directory)/\(name).o"
+    let outcome = try run([
+      "swiftc", "-swift-version", "5", "-module-name", name, "-parse-as-library", "-emit-object",
+      "-wmo", file, "-o", object, "-emit-module-path", "\(directory)/\(name).swiftmodule",
+    ])
+    guard outcome.isBuilt else { throw Failure(said: outcome.said) }
+    return ["-I", directory, object]
   }
 
   /// Builds a program that runs the tests of the files in a folder, as `swift test` does.
@@ -73,7 +93,8 @@ package struct ReaderPackage {
       }
 
       """, to: runner)
-    return try link([runner] + Self.sources(in: folder), as: name, ["-parse-as-library"])
+    return try link(
+      [runner] + Self.sources(in: folder), as: name, ["-warnings-as-errors", "-parse-as-library"])
   }
 
   /// Runs one of its programs to its end.
@@ -99,11 +120,12 @@ package struct ReaderPackage {
 
   /// Compiles files, and links them with the library.
   private func link(
-    _ files: [String], as name: String, _ mode: [String], isArchived: Bool = false
+    _ files: [String], as name: String, _ mode: [String], languageMode: String = "6",
+    isArchived: Bool = false
   ) throws -> Outcome {
     let objects = try Self.objects()
     return try run(
-      try Self.compiler(name) + ["-warnings-as-errors"] + files + mode
+      try Self.compiler(name, languageMode) + files + mode
         + ["-Onone", "-use-ld=lld", "-o", "\(directory)/\(name)"]
         + (isArchived ? [try archive(objects)] : objects))
   }

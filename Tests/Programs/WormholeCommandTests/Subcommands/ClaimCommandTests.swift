@@ -29,7 +29,7 @@ struct ClaimCommandTests {
         same
         1
         1
-        CLAIM  HOLDER  SINCE TIME  UNTIL
+        CLAIM  HOLDER  SINCE                 UNTIL
         n      a       TIME  TIME
         n
         {"fence":N,"name":"n","since":{"$date":"TIME"},"until":{"$date":"TIME"},"who":"a"}
