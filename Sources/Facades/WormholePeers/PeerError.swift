@@ -209,7 +209,7 @@ extension PropertyListValue {
       return try decode(as: type)
     } catch {
       throw PeerError(
-        .unexpectedValue, action(), peer: peer, reason: "it is no \(type): \(error)",
+        .unexpectedValue, action(), peer: peer, reason: "it is not of the type \(type): \(error)",
         remedy: "agree with the peer on the type that is sent")
     }
   }

@@ -29,7 +29,7 @@ struct WormholeProgram {
       guard Program.hasProcessTable else {
         throw CommandError(
           cannot: "run \(parsed.commandPath.joined(separator: " "))",
-          because: "/proc is missing, in which processes are found: mount -t proc proc /proc")
+          because: "/proc is missing, which shows the other processes: mount -t proc proc /proc")
       }
       var environment = environment
       // One of several copies says to the process that started it that it waits.

@@ -95,7 +95,7 @@ extension AppGroupError {
     case .noSpace:
       return (.noSpace, "free space (df) or inodes (df -i) on that file system")
     case .diskQuotaExceeded:
-      return (.noSpace, "remove files of yours on that file system, or raise the quota (quota -s)")
+      return (.noSpace, "remove some of your files there, or raise the quota (quota -s)")
     case .tooManyOpenFiles:
       return (.tooManyOpenFiles, "raise the process's limit (ulimit -n) or close files")
     case .tooManyOpenFilesInSystem:

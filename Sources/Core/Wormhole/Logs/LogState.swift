@@ -187,7 +187,7 @@ extension LogState {
     guard let state = LogState(content) else {
       throw AppGroupError(
         .damaged, "read what is known about a log", path: path,
-        reason: "it has not the keys of a log",
+        reason: "it is missing the keys of a log",
         remedy: "put it aside: the log's messages stay, and its bounds have to be set again")
     }
     return state

@@ -66,7 +66,7 @@ public enum PeerReachability: Sendable, Hashable {
     case .gone(let last, let ended):
       (last?.process ?? "the process that was active")
         + (ended.map { " has left at \($0.formatted(.iso8601))" } ?? " has ended without leaving")
-    case .neverSeen: "nobody was ever active under that name"
+    case .neverSeen: "no process has ever used that name"
     }
   }
 }

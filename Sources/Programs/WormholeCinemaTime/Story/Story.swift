@@ -108,7 +108,7 @@ final class Story {
     let duration = try watch.wait(
       for: "tickets", toShow: "858555 Something to Sing About (QR code)")
     try stage.act(
-      "watch", "asks again, which wakes a phone; that sends the dead one's file", took: duration)
+      "watch", "asks again; a new phone starts and sends the file", took: duration)
     claim(
       "a file arrives although its sender was killed",
       holds: end == .killed(signal: Signal.kill.rawValue), took: duration)

@@ -20,7 +20,7 @@ struct ClusterPlan: Sendable {
   /// Returns why a word cannot be a prefix and the name of a user, or nil.
   static func problem(withContainer name: String) -> String? {
     isPlain(name, besides: "-_") && name != administrator
-      ? nil : "\(name.quoted) is no name of letters, digits, '-' and '_' other than 'root'"
+      ? nil : "\(name.quoted) is not a name of letters, digits, '-' and '_' other than 'root'"
   }
 
   private static func isPlain(_ word: String, besides others: String) -> Bool {

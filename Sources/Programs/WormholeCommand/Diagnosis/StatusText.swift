@@ -114,7 +114,7 @@ struct StatusText {
     let receipts = queues.reduce(0) { $0 + $1.receipts }
     if outcomes + receipts > 0 {
       notes.append(
-        "Kept until the senders of queues forget them: outcomes \(outcomes), receipts \(receipts)")
+        "Records kept for senders: outcomes \(outcomes), receipts \(receipts)")
     }
     if report.isPartial { notes.append("The container has more entries than a status reads.") }
     let findings = Findings.of(report, options: "")

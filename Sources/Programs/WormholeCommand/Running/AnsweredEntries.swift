@@ -88,7 +88,7 @@ final class AnsweredEntries: Sendable {
     let words = line.split(separator: " ", maxSplits: 2).map(String.init)
     guard let id = words.first else { return }
     guard let entry = state.withLock({ $0.entries[id] }) else {
-      return environment.report("\(id.quoted) is no entry that waits for an answer")
+      return environment.report("\(id.quoted) is not an entry that waits for an answer")
     }
     let reason = words.count > 2 ? words[2] : "the worker gave no reason"
     do {
@@ -99,7 +99,8 @@ final class AnsweredEntries: Sendable {
         try entry.retry(after: pause, because: reason)
       case "fail": try entry.fail(reason, isKept: true)
       case let word?:
-        return environment.report("\(word.quoted) is no answer; say 'ID', 'ID retry' or 'ID fail'")
+        return environment.report(
+          "\(word.quoted) is not an answer; say 'ID', 'ID retry' or 'ID fail'")
       }
     } catch {
       environment.report("\(error)")

@@ -37,7 +37,7 @@ extension ArgumentDescription {
   static func retries(_ noun: String) -> ArgumentDescription {
     value(
       "retries", .unsigned, named: "n",
-      help: "Deliver \(noun) again this many times when the command fails on it.")
+      help: "Retry \(noun) up to this many times if the command fails.")
   }
 
   static let backoff = value(
@@ -47,7 +47,7 @@ extension ArgumentDescription {
   static func failStatus(_ noun: String) -> ArgumentDescription {
     value(
       "fail-status", .count, named: "status",
-      help: "With this status of the command \(noun) has failed and is kept, without another try.")
+      help: "If the command ends with this status, keep \(noun) as failed, without a retry.")
   }
 }
 
@@ -149,7 +149,7 @@ struct DeliveryHandler {
     _ delivery: some HandledDelivery, keepingItsResultIn results: JobResults
   ) throws -> ExitStatus? {
     guard let job = Job(delivery.value) else {
-      let reason = "it is no command, as 'queue put -- COMMAND' stores one"
+      let reason = "it is not a command, as 'queue put -- COMMAND' stores one"
       return try refuse(
         delivery, "cannot run \(delivery.title): \(reason)", because: reason, .badData)
     }

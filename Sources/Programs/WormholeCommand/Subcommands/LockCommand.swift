@@ -68,7 +68,7 @@ extension CommandDescription {
         "timeout", letter: "w", .duration, standard: "60",
         help: "Wait this long for others, then exit with status 1; with 0, do not wait."),
       .flag("nonblock", letter: "n", help: "Do not wait: as --timeout 0."),
-      .flag("exclusive", letter: "x", help: "Share it with nobody, as without --shared."),
+      .flag("exclusive", letter: "x", help: "Do not share it: the default."),
       .value(
         "conflict-exit-code", letter: "E", .unsigned, named: "status",
         help: "Exit with this status when others hold the lock."),
@@ -77,7 +77,7 @@ extension CommandDescription {
         help: "Let others take the lock over after this time, although the command runs."),
       .value(
         "grace", .duration, standard: "30",
-        help: "Keep the lock so long when COMMAND was stopped at its terminal (Ctrl-Z)."),
+        help: "Keep the lock for this long if COMMAND is stopped at its terminal (Ctrl-Z)."),
       .command(help: "Run while the file is locked; {} in its words is a private copy."),
     ],
     containerOption: "name"
@@ -214,7 +214,7 @@ struct LockedRun {
     throw CommandError(
       cannot: "lock \(file)",
       because: "\(Self.placeholder) is a part of \(word.quotedForShell), and a shell would "
-        + "not take the name of this file as it is: give it as a word of its own, as in "
+        + "not take the name of this file as it is: pass it as an argument, as in "
         + "sh -c 'sort -u \"$1\" -o \"$1\"' sh \(Self.placeholder)", status: .usage)
   }
 

@@ -22,7 +22,7 @@ extension CommandDescription {
       74 input/output
       77 permission
       124 the deadline passed
-      141 nobody reads the output
+      141 the reader of the output went away
 
       A command that runs another program names the container in that program's environment, and ends \
       with its status: 126 and 127 when it cannot be run, 128 plus the signal's number when it was \
@@ -35,11 +35,11 @@ extension CommandDescription {
 
       USAGE: \(ProgramName.called) [--group <id> | --container <directory>] <subcommand> ...
 
-        send, read, listen, remove    Values: publish, print, follow and remove them.
-        update, incr, defaults        Change values; no change of another is lost.
+        send, read, listen, remove    Publish, print, follow and remove values.
+        update, incr, defaults        Change values; nobody else's change is lost.
         queue, log                    Work for one process each; events for all.
-        lock, claim, presence         Be the only one, and be seen.
-        notify, peer, watch           Wake others, ask them, follow a file.
+        lock, claim, presence         Run one at a time, and show who is running.
+        notify, peer, watch           Notify processes, ask them, follow a file.
         ls, status, monitor, doctor   Show the content, the events and the faults.
 
       See also '\(ProgramName.called) help listen', 'help recipes' and 'help --all'.

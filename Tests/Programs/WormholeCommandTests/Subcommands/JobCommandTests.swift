@@ -125,11 +125,11 @@ import WormholeTestSupport
   @Test(
     "that cannot be run fails with the reason, is kept, and does not keep others from running",
     arguments: [
-      (#"7"#, 65, "it is no command, as 'queue put -- COMMAND' stores one"),
-      (#"{"command":["true"]}"#, 65, "it is no command, as 'queue put -- COMMAND' stores one"),
+      (#"7"#, 65, "it is not a command, as 'queue put -- COMMAND' stores one"),
+      (#"{"command":["true"]}"#, 65, "it is not a command, as 'queue put -- COMMAND' stores one"),
       (
         #"{"command":["a\u0000b"],"directory":"/"}"#, 65,
-        "it is no command, as 'queue put -- COMMAND' stores one"
+        "it is not a command, as 'queue put -- COMMAND' stores one"
       ),
       (
         #"{"command":["true"],"directory":"/none"}"#, 74,

@@ -217,7 +217,7 @@ import WormholeTestSupport
       """#)
     #expect(
       outcome.output.contains(
-        "\n0\nwormhole: \"nonsense\" is no entry that waits for an answer\n"
+        "\n0\nwormhole: \"nonsense\" is not an entry that waits for an answer\n"
           + "\"status\":\"stored\"\n\"reason\":\"torn\"\n\"status\":\"failed\"\n\"attempt\":1\n"),
       "\(outcome)")
     #expect(

@@ -1,7 +1,7 @@
 extension CommandDescription {
   static let cluster = CommandDescription(
     name: "etcd",
-    abstract: "Set a cluster of etcd up, for containers that several machines share.",
+    abstract: "Set up an etcd cluster, for containers that several machines share.",
     subcommands: [.clusterInit])
 
   static let clusterInit = CommandDescription(

@@ -116,7 +116,7 @@ extension CommandDescription {
 
   static let restore = CommandDescription(
     name: "restore",
-    abstract: "Make a container of a file that 'backup' wrote: complete, or not at all.",
+    abstract: "Recreate a container from a backup: all of it, or nothing.",
     discussion: """
       The container is the one that --group, --container or the environment names; it must not exist yet, \
       or be an empty directory; members of a Unix group share it if they share that directory (mode 2770). \

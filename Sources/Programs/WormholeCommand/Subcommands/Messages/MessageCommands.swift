@@ -202,11 +202,11 @@ extension ArgumentDescription {
       + "print; 'none' means that there is none.")
 
   static let messageExpires = value(
-    "expires", .duration, help: "Let the message be gone after this time; without it, it stays.")
+    "expires", .duration, help: "Expire the message after this time (default: never).")
 
   static let writeTimeout = value(
     "timeout", .duration, standard: "10",
-    help: "How long to wait for another process that changes the same.")
+    help: "How long to wait while another process is changing it.")
 }
 
 extension Value {

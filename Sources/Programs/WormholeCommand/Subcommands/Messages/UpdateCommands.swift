@@ -5,7 +5,7 @@ import WormholePropertyLists
 extension CommandDescription {
   static let update = CommandDescription(
     name: "update",
-    abstract: "Change messages with a command; no change of another process is lost.",
+    abstract: "Change messages with a command, without losing another process's change.",
     discussion: """
       COMMAND reads the message on standard input and prints the new one, null to remove it. If there is \
       no message, it reads the value of --default, or null. If it fails, nothing changes, and its exit \
@@ -144,7 +144,8 @@ private final class MessageChange: Sendable {
       } catch let error as CommandError {
         throw CommandError(
           cannot: error.action,
-          because: "\(error.reason); it must be JSON, a text in quotes, and \(consequence)",
+          because: "\(error.reason); the command must print JSON (text in quotes), and "
+            + consequence,
           status: error.status)
       }
     }

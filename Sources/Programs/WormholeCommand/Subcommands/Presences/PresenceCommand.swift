@@ -5,7 +5,7 @@ import WormholePropertyLists
 extension CommandDescription {
   static let presence = CommandDescription(
     name: "presence",
-    abstract: "Be present under a name, and see which processes are.",
+    abstract: "Announce a process under a name, and list the others.",
     discussion: """
       In a directory a process is present until it leaves or ends, however it ends; the kernel reports that \
       at once. On etcd one that was killed, or cut off, is present for another 8 seconds.
@@ -96,7 +96,7 @@ extension CommandDescription {
 
   static let presenceEnter = CommandDescription(
     name: "enter",
-    abstract: "Be present under a name while a command runs.",
+    abstract: "Announce this process under a name while a command runs.",
     discussion: """
       Others see this process from before COMMAND begins until it has ended, with all that it has started, \
       apart from a daemon (see 'lock'). If this process is killed, COMMAND is killed with it. The exit status is COMMAND's. Its environment has WORMHOLE_IDENTIFIER, \
@@ -116,7 +116,7 @@ extension CommandDescription {
     arguments: [
       .presenceName,
       .value("content", .text, named: "json", help: "A small value for readers, as JSON."),
-      .flag("exclusive", help: "Be the only one that has entered so."),
+      .flag("exclusive", help: "Let only one process at a time enter in this way."),
       .value(
         "timeout", .duration, standard: "10",
         help: "With --exclusive, wait this long for another process that is present."),

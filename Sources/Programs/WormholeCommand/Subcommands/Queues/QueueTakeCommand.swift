@@ -224,7 +224,7 @@ extension ParsedArguments {
           until: min(deadline, .now + Self.joiningTime), attempts: attempts)
       } catch let error as AppGroupError where error.code == .timedOut {
         let holder = error.holder.map { "\($0)," } ?? "another process"
-        let reason = "\(holder) has it alone"
+        let reason = "\(holder) is its only consumer"
         guard deadline > .now else {
           throw CommandError(
             cannot: "take from \(queue.name.quoted)", because: reason, status: .deadline)
