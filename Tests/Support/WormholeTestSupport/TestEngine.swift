@@ -26,7 +26,7 @@ package enum TestEngine: String, Sendable, CaseIterable {
   }
 
   /// Returns how often to do something that is done so often in a directory: on etcd, where each step
-  /// takes some ten times as long, a part of that.
+  /// takes about ten times as long, a part of that.
   package func times(_ count: Int) -> Int { self == .directory ? count : (count + 4) / 5 }
 
   /// Returns a directory as a container; on etcd it is this machine's directory of the container.

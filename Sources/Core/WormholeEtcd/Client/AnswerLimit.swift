@@ -8,7 +8,7 @@ enum AnswerLimit {
   /// Several keys: a page of a read, which is split if it is longer; a line of a watch, which etcd
   /// cuts at 2 MiB before it makes JSON of it.
   static let keys = 10 << 20
-  /// A member's metrics: some hundred kilobytes.
+  /// A member's metrics: a few hundred kilobytes.
   static let metrics = 4 << 20
 }
 

@@ -43,7 +43,7 @@ enum EtcdWire {
     return try? decoder.decode(type, from: Data(bytes))
   }
 
-  /// Whether the decoder, with some 60 bytes for each value, has enough memory for a message.
+  /// Whether the decoder, with about 60 bytes for each value, has enough memory for a message.
   static func isPlausible(_ bytes: [UInt8]) -> Bool {
     guard bytes.count > shortBytes else { return true }
     // By pointer, because without optimization an iterator was the most expensive function of the tests.

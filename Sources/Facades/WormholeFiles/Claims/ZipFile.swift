@@ -2,7 +2,7 @@ import FoundationEssentials
 import WormholeSystem
 
 /// Writes a directory as a zip file, for an accessor that uploads it: without compression, in pieces,
-/// with some hundred bytes of memory for each entry.
+/// with a few hundred bytes of memory for each entry.
 ///
 /// Directories, files and symbolic links are in it, with their names, modes and times as Info-ZIP
 /// writes them; sites, and entries of other kinds, which have no content, are left out. Names that are

@@ -63,7 +63,7 @@ enum RequestRows {
       return time / Double(count)
     }
     // Each round frees two inodes for each request, and ext4 without a journal looks at all of them,
-    // for some minutes, when it needs a new one.
+    // for a few minutes, when it needs a new one.
     let results = try alternate(
       rounds: min(bench.rounds, 5),
       [{ try ask(many) }, { try median(of: 10) { try ask(few) } }])

@@ -17,7 +17,7 @@ package enum Verdict: Sendable {
 ///   - operations: The operations that all processes recorded, in any order.
 ///   - initial: The initial contents of registers; the others are empty.
 ///   - limit: The largest number of steps of the search for each key; each takes about two
-///     microseconds and some 100 bytes. Histories in which every written value is new need little
+///     microseconds and about 100 bytes. Histories in which every written value is new need little
 ///     more than one step per operation.
 /// - Returns: The violation of the first key, in the order of keys, that has one.
 package func checkLinearizability(

@@ -2,7 +2,7 @@ import Combine
 import Foundation
 import WatchConnectivity
 
-/// The class that apps put between themselves and WatchConnectivity, in the manner of the
+/// The class that apps put between themselves and WatchConnectivity, modelled on the
 /// tutorials: a cinema whose tickets are bought on either side, and whose QR codes only the phone
 /// can make.
 ///
