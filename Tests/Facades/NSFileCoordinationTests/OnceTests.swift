@@ -67,7 +67,7 @@ final class OnceTests {
     let (_, other) = try makeItems(in: directory.path)
     let client = try Participant(directory.path)
     let answer = try client.ask("resumed \(form) https://example.com/note \(other)")
-    #expect(answer.hasPrefix("error ") && answer.contains("none of a file"), "\(answer)")
+    #expect(answer.hasPrefix("error ") && answer.contains("names no file"), "\(answer)")
     #expect(try client.ask("events failure") == "0")
   }
 

@@ -1,4 +1,4 @@
-/// An error that says what failed, on which file, why, which process is in the way, and what to do.
+/// An error that says what failed, on which file, why, which process blocks it, and what to do.
 ///
 /// Each module has its own error type, because each has its own codes; all of them say the same
 /// things about a failure.

@@ -170,7 +170,7 @@ package struct EtcdContainer: Sendable {
     guard !text.hasPrefix(Self.copyingFormat) else {
       throw AppGroupError(
         .containerMissing, "open the container", path: location(of: key),
-        reason: "a container is being copied to this place, or that was not completed",
+        reason: "a copy to this place is under way, or was not completed",
         remedy: "wait for its end, or copy it there again")
     }
     guard let number = Int64(text) else {

@@ -57,7 +57,7 @@ struct AccessRequest: Sendable {
     }
     throw FileCoordinationError(
       .notAnItem, "find the item", path: path,
-      reason: "its URL is none of a file, but of \(scheme):",
+      reason: "its URL names no file: it begins with \(scheme):",
       remedy: "make it with URL(filePath:)")
   }
 

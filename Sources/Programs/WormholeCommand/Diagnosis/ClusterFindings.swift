@@ -153,7 +153,7 @@ struct ClusterFindings {
         .warning,
         "Everything goes over the network unencrypted\(password), and everybody who reaches the "
           + "members can read and change it.",
-        advice: "Set TLS up, and write etcds:// with ca=, and a user or cert= and key=.")
+        advice: "Set up TLS, and write etcds:// with ca=, and a user or cert= and key=.")
     }
     let slowest = cluster.members.compactMap(\.roundTrip).max() ?? .zero
     if slowest > .zero, slowest * 10 > cluster.lifetime {

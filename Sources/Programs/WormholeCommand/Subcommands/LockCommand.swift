@@ -26,7 +26,7 @@ extension CommandDescription {
       With --shared others may share the file, but nobody may change it, and {} stands for the file \
       itself. Unlike with flock(1), the directory must be writable then, too.
 
-      With --name in place of FILE, the lock is that of a name in the container, and on etcd it excludes all \
+      With --name instead of FILE, the lock is that of a name in the container, and on etcd it excludes all \
       machines. It is the role that 'presence enter --exclusive' takes, so they exclude \
       each other. The command is killed together with this program. When all of its processes have been \
       stopped for 50 milliseconds, others may take the name over; they kill all of them first. On etcd \

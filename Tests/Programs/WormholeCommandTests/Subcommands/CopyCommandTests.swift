@@ -40,7 +40,7 @@ struct CopyCommandTests {
 
       """
     #expect(outcome.output == expected, "\(outcome.errors)")
-    #expect(outcome.errors.contains("there is something already"), "\(outcome.errors)")
+    #expect(outcome.errors.contains("something is there already"), "\(outcome.errors)")
   }
 
   // They copied their own copy until the disk was full.

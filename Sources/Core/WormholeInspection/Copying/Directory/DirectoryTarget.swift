@@ -42,7 +42,7 @@ final class DirectoryTarget: CopyTarget {
         try FileDescriptor.open(path, [.readOnly, .directory]).entries().isEmpty
       else {
         throw AppGroupError(
-          .nameCollision, "copy the container", path: path, reason: "there is something already",
+          .nameCollision, "copy the container", path: path, reason: "something is there already",
           remedy: "name a directory that does not exist, or an empty one")
       }
       return status

@@ -155,7 +155,7 @@ final class QueueWriter {
     guard found.size == manifest.size, found.hash.value == manifest.whole?.checksum else {
       throw AppGroupError(
         .damaged, "copy the container", path: manifest.content,
-        reason: "of this file \(found.size) bytes were found that are not those that were sent",
+        reason: "the \(found.size) bytes of this file differ from those that were sent",
         remedy: "let its receiver have it first, which reports it, or cancel it")
     }
     if contents[manifest.content] == nil { return try write([], as: content) }

@@ -335,7 +335,7 @@ struct BesideCopy {
       throw AppGroupError(
         .nameCollision, "copy the container",
         path: path + "/" + String(decoding: item.path, as: UTF8.self),
-        reason: "there is something already", remedy: "move it away")
+        reason: "something is there already", remedy: "move it away")
     }
     picture = TreePicture(of: source, to: target, check: check) {
       try TreePicture.Item.beside(in: source, &$0)

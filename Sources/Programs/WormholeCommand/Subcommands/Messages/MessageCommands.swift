@@ -19,9 +19,8 @@ extension CommandDescription {
       With --lines each line is a message as soon as it comes. A line without a valid value is reported and \
       left out, and the exit status is 65 in the end.
 
-      A text that is not JSON is a string: 'send greeting hello', 'send place ./backup'. A text that \
-      begins as JSON does, with {, [, ", or a digit, also behind signs and points, has to be JSON, and so \
-      has an empty one.
+      A bare word that is not JSON is a string: 'send greeting hello', 'send place ./backup'. Anything that \
+      starts like JSON ({, [, ", or a number) must be valid JSON, and so must an empty argument.
       """,
     arguments: [.identifier, .jsonValue("message")] + ArgumentDescription.valueSources + [
       .lines, .messageExpires, .ifVersion, .whileRole, .durable("the message"), .writeTimeout,

@@ -129,9 +129,8 @@ extension CommandDescription {
 
       Only one process receives for a name: this one waits up to 10 seconds for another one to end, and \
       replaces one that is stopped. It prints 'listening' on standard error once it receives. A name to \
-      which nothing was ever sent is removed again at the end. A reader of the output that takes nothing is \
-      waited for as long as --timeout says, but at least three seconds; then the message is delivered \
-      again. SIGINT, SIGTERM and SIGHUP are passed on to the command; after its end they end receiving, \
+      which nothing was ever sent is removed again at the end. If nothing reads the output, it waits as long \
+      as --timeout says, but at least three seconds; then the message is delivered again. SIGINT, SIGTERM and SIGHUP are passed on to the command; after its end they end receiving, \
       and a message that it has not handled goes back, which is no attempt.
       """,
     arguments: [

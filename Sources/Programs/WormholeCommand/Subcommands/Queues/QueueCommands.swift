@@ -230,7 +230,7 @@ extension Queue {
     guard found.count < 2 else {
       throw CommandError.no(
         "choose the entry \(text)",
-        because: "several have this id; give a whole one: "
+        because: "several entries have this id; give a whole one: "
           + found.map(\.description).sorted().joined(separator: ", "))
     }
     return found.first

@@ -16,7 +16,7 @@ extension CommandDescription {
       all that it has started has ended, apart from a daemon (see 'lock').
 
       With --retries such a failure does not end taking: the entry is delivered again after a pause that \
-      doubles each time, up to an hour. After the first attempt and so many retries the entry has failed, \
+      doubles each time, up to an hour. After the first attempt and that many retries the entry has failed, \
       and is kept: 'queue list' shows it, 'queue retry' sends it again, and 'queue remove' removes it. \
       With --fail-status that is so after the first attempt that ends with this status. No status \
       deletes an entry.
@@ -35,7 +35,7 @@ extension CommandDescription {
       With --limit COMMAND gets SIGTERM when it has run that long, and SIGKILL ten seconds later; that is \
       a failure with status 124.
 
-      With --jobs so many processes take, each of which runs one COMMAND at a time. 'listening' is \
+      With --jobs that many processes take, each of which runs one COMMAND at a time. 'listening' is \
       printed once, when all of them wait. They end together with this process, and an entry that one of \
       them was handling is delivered again. When one of them fails or is killed, the others end after the \
       commands that they run, and the exit status is that of the first one.
@@ -54,9 +54,9 @@ extension CommandDescription {
       Any number of processes may take at the same time. If there is no entry, the command waits for \
       one, and prints 'listening' on standard error when it begins to. With --timeout 0 it ends at once, \
       with status 1 if the queue is empty. With --drain it takes what is there, retries included, and \
-      ends with status 0. Waiting does not make the queue; the first entry does, and the command joins then. A reader \
-      of the output that takes nothing is waited for as long as --timeout says, but at least three \
-      seconds; then the entry is delivered again. \
+      ends with status 0. Waiting does not make the queue; the first entry does, and the command joins then. If nothing \
+      reads the output, it waits as long as --timeout says, but at least three seconds; then the entry is \
+      delivered again. \
       SIGINT, SIGTERM and SIGHUP are passed on to the command; after its end they end taking, and an \
       entry that it has not handled goes back, which is no attempt. While none runs, the exit status is 0 with --follow, and otherwise 128 plus the signal's number.
       """,
