@@ -136,8 +136,8 @@ final class KeptLeases: Sendable {
 
 extension FileStatus {
   /// Whether a directory still exists, and nothing in it has changed.
-  func isUntouched(since old: FileStatus) -> Bool {
-    links > 0 && changedNanoseconds == old.changedNanoseconds
+  package func isUntouched(since old: FileStatus) -> Bool {
+    links > 0 && isSameFile(as: old) && changedNanoseconds == old.changedNanoseconds
       && changedSeconds == old.changedSeconds && modifiedNanoseconds == old.modifiedNanoseconds
       && modifiedSeconds == old.modifiedSeconds
   }

@@ -259,6 +259,59 @@ struct ProtocolTests {
     Issue.record("more than \(Self.most) calls")
   }
 
+  // reader                     owner 1      owner 2
+  //                            has it
+  // finds it locked
+  //                            leaves
+  // finds nobody
+  //                                         has it
+  // finds it locked
+  //                                         leaves
+  // finds nobody
+  @Test("A reader has the item locked also if one owner after the other leaves between its looks")
+  func readerLocksAfterTwo() throws {
+    try scene.write("old", "a")
+    let scene = scene
+    for owners in 2...4 {
+      let owner = Mutex<ItemAccess?>(try scene.acquisition("a", .locking).run())
+      let state = Mutex((tries: 0, isDue: false))
+      let plan = Faults.Plan { call, _ in
+        let (tries, isDue) = state.withLock { state in
+          defer { state = (state.tries + (call == .flock ? 1 : 0), call == .flock) }
+          return (state.tries, state.isDue)
+        }
+        Faults.$plan.withValue(nil) {
+          if isDue { owner.withLock { $0.take() }?.end() }
+          guard call == .flock, (1..<owners).contains(tries) else { return }
+          do {
+            let next = try scene.acquisition("a", .locking).run()
+            owner.withLock { $0 = next }
+          } catch {
+            Issue.record(error)
+          }
+        }
+        return .proceed
+      }
+      let reader = try Faults.$plan.withValue(plan) {
+        try scene.acquisition("a", .reading, until: soon).run()
+      }
+      let file = try FileDescriptor.open(scene.directory.path + "/a", .readOnly)
+      #expect(try !file.tryLock(.exclusive), "\(owners) owners")
+      #expect(state.withLock(\.tries) > owners)
+      reader.end()
+    }
+  }
+
+  @Test("A reader of a file that another program has locked goes on after two looks")
+  func lockedByProgram() throws {
+    try scene.write("old", "a")
+    let file = try FileDescriptor.open(scene.directory.path + "/a", .readOnly)
+    #expect(try file.tryLock(.exclusive))
+    let reader = try scene.acquisition("a", .reading, until: soon).run()
+    reader.end()
+    #expect(try scene.names() == ["a"])
+  }
+
   /// It used to be left behind: the owner found the lease in use, and the holder of the lease gave
   /// up.
   @Test("Nothing is left if one gives up while the other leaves")

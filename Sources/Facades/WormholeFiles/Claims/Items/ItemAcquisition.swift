@@ -40,8 +40,9 @@ final class ItemAcquisition: Waiting {
   private let leaseDeadline: ContinuousClock.Instant
   /// The claim, once it is made; the next step continues from there.
   private var claim: Claim?
-  /// Whether the item was locked although no process was found at its site.
-  private var wasLeftLocked = false
+  /// The site, or the directory, when the item was found locked although no process was found at its site.
+  private var lockedAmid: FileStatus?
+  private var lockedLooks = 0
   /// The directory above whose contents another process has claimed. The caller must also give up its
   /// other accesses in that directory, because that process waits for them.
   private(set) var givesWayTo: ItemPath?
@@ -136,17 +137,11 @@ final class ItemAcquisition: Waiting {
     if let site = try ItemSite.openIfPermitted(location),
       let name = try writer(at: site, hasLocked: lock != nil && !isShared)
     {
-      wasLeftLocked = false
+      lockedAmid = nil
       return try waitInLine(for: name, at: site)
     }
-    if lock != nil, !isShared, !wasLeftLocked {
-      // The process that had it locked has left, because an item is unlocked before its claim ends
-      // (Tests/Models/claims.pml, DROP_SECOND_LOCK). If it is still locked, then by a program without
-      // claims.
-      wasLeftLocked = true
-      return .again
-    }
-    wasLeftLocked = false
+    if lock != nil, !isShared, try !isLockedByProgram() { return .spin(Self.tick) }
+    lockedAmid = nil
     if let (name, directory) = try survey.lookAbove(location) {
       return try giveWay(to: name, at: directory)
     }
@@ -159,6 +154,28 @@ final class ItemAcquisition: Waiting {
     // Even without a lock, the descriptor shows whether a directory was replaced while it was read.
     return .done(ItemAccess(location, kind, claim: nil, lock: lock))
   }
+
+  /// Whether an item that is locked, although no process was found at its site, is locked by a program without
+  /// claims. Otherwise the process that had it locked has left, because an item is unlocked before its claim ends
+  /// (Tests/Models/claims.pml, DROP_SECOND_LOCK), and another one may have it by now. Then something was made or
+  /// removed between two looks, which changes the times of the site, or of the directory.
+  private func isLockedByProgram() throws -> Bool {
+    let path = ItemSite.path(of: location)
+    let now =
+      try ifPresent(fileStatus(path))
+      ?? fileStatus(location.parent.text + "/", followingLinks: true)
+    lockedLooks += 1
+    // In a directory that changes all the time the looks show nothing.
+    if let last = lockedAmid.take(), now.isUntouched(since: last) || lockedLooks > Self.looks {
+      return true
+    }
+    lockedAmid = now
+    return false
+  }
+
+  /// The pause between two looks: longer than the kernel's clock needs for another time.
+  private static let tick: Duration = .milliseconds(20)
+  private static let looks = 50
 
   /// Returns a claim that a reader waits for; nil if there is none.
   ///
