@@ -329,6 +329,9 @@ extension Log {
 public struct LogMessages: AsyncSequence, Sendable {
   let reader: Log.Reader
 
+  /// Any error may end it.
+  public typealias Failure = any Error
+
   /// Makes an iterator; for one task at a time.
   public func makeAsyncIterator() -> Iterator { Iterator(reader: reader) }
 
@@ -339,7 +342,10 @@ public struct LogMessages: AsyncSequence, Sendable {
     /// Returns the next message; nil after the reader was closed.
     ///
     /// - Throws: As `Log.Reader.next`.
-    public func next() async throws -> LogMessage? {
+    /// - Parameter actor: The actor of the caller.
+    public func next(isolation actor: isolated (any Actor)? = #isolation) async throws
+      -> LogMessage?
+    {
       do {
         return try await reader.next()
       } catch let error as AppGroupError where error.code == .invalidToken {

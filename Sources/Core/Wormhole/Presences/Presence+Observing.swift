@@ -101,13 +101,20 @@ public struct PresenceChanges: AsyncSequence, Sendable {
 
   public func makeAsyncIterator() -> Iterator { Iterator(sequence: self, known: known) }
 
+  /// No error ends it.
+  public typealias Failure = Never
+
   /// The iterator; for one task at a time.
   public struct Iterator: AsyncIteratorProtocol {
     fileprivate let sequence: PresenceChanges
     fileprivate var known: [PresenceMember]?
 
     /// Returns the present processes after the next change, or nil if the task was cancelled.
-    public mutating func next() async -> [PresenceMember]? {
+    ///
+    /// - Parameter actor: The actor of the caller.
+    public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async
+      -> [PresenceMember]?
+    {
       let (sequence, last) = (sequence, known)
       do {
         known = try await runSuspending(after: sequence.latch) { sequence.next(after: last) }

@@ -359,6 +359,9 @@ extension Queue {
 public struct ConsumerEntries: AsyncSequence, Sendable {
   let consumer: Queue.Consumer
 
+  /// Any error may end it.
+  public typealias Failure = any Error
+
   /// Makes an iterator; for one task at a time.
   public func makeAsyncIterator() -> Iterator { Iterator(consumer: consumer) }
 
@@ -369,7 +372,10 @@ public struct ConsumerEntries: AsyncSequence, Sendable {
     /// Takes the next entry; nil after the consumer was closed.
     ///
     /// - Throws: As `Queue.Consumer.next`.
-    public func next() async throws -> QueueEntry? {
+    /// - Parameter actor: The actor of the caller.
+    public func next(isolation actor: isolated (any Actor)? = #isolation) async throws
+      -> QueueEntry?
+    {
       do {
         return try await consumer.next()
       } catch let error as AppGroupError where error.code == .invalidToken {

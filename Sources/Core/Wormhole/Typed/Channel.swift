@@ -165,6 +165,9 @@ public struct Messages<Message: Codable & Sendable>: AsyncSequence, Sendable {
   let snapshots: ValueSnapshots
   let own: OwnStamps
 
+  /// No error ends it.
+  public typealias Failure = Never
+
   /// Creates an iterator; one task at a time.
   public func makeAsyncIterator() -> Iterator {
     Iterator(snapshots: snapshots.makeAsyncIterator(), own: own)
@@ -176,8 +179,12 @@ public struct Messages<Message: Codable & Sendable>: AsyncSequence, Sendable {
     fileprivate let own: OwnStamps
 
     /// Returns the next message, or nil if the task was cancelled.
-    public mutating func next() async -> Received<Message>? {
-      while let snapshot = await snapshots.next() {
+    ///
+    /// - Parameter actor: The actor of the caller.
+    public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async
+      -> Received<Message>?
+    {
+      while let snapshot = await snapshots.next(isolation: actor) {
         // A cleared message is not a message, and a look that failed shows none. An unreadable message is
         // one, and the listener gets its error.
         guard !snapshot.isRemoved, !snapshot.isUnknown, !snapshot.isKnown else { continue }

@@ -122,7 +122,7 @@ extension TypedSequence.Iterator where Base == ValueSnapshots {
   }
 
   /// Returns the next value; see the form without `async`. It is also nil if the task was cancelled.
-  public mutating func next(
+  public nonisolated(nonsending) mutating func next(
     until deadline: ContinuousClock.Instant
   ) async -> TypedElement<ValueSnapshot, Content>? {
     await base.next(until: deadline).map { TypedElement($0, decode) }

@@ -224,6 +224,9 @@ public struct ValueSnapshots: AsyncSequence, Sendable {
 
   public func makeAsyncIterator() -> Iterator { Iterator(sequence: self, known: known) }
 
+  /// No error ends it.
+  public typealias Failure = Never
+
   /// Returns the same values, led by the thread that waits for them, or by the process's own; nil if
   /// that is not possible. There may have been a change meanwhile.
   private func changed(isLed: Bool) -> ValueSnapshots? {
@@ -251,7 +254,13 @@ public struct ValueSnapshots: AsyncSequence, Sendable {
     var leads: Bool { sequence.leads != nil }
 
     /// Returns the next value, or nil if the task was cancelled.
-    public mutating func next() async -> ValueSnapshot? { await next(by: nil) }
+    ///
+    /// - Parameter actor: The actor of the caller.
+    public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async
+      -> ValueSnapshot?
+    {
+      await next(by: nil)
+    }
 
     /// Returns the next value, and blocks the calling thread until there is one.
     ///
@@ -272,11 +281,15 @@ public struct ValueSnapshots: AsyncSequence, Sendable {
     }
 
     /// Returns the next value; see the form without `async`. It is also nil if the task was cancelled.
-    public mutating func next(until deadline: ContinuousClock.Instant) async -> ValueSnapshot? {
+    public nonisolated(nonsending) mutating func next(
+      until deadline: ContinuousClock.Instant
+    ) async -> ValueSnapshot? {
       await next(by: deadline)
     }
 
-    private mutating func next(by deadline: ContinuousClock.Instant?) async -> ValueSnapshot? {
+    nonisolated(nonsending) private mutating func next(
+      by deadline: ContinuousClock.Instant?
+    ) async -> ValueSnapshot? {
       if sequence.leads != nil {
         // A task cannot lead. If there is no other way, the look that follows says why.
         sequence.latch.raise()

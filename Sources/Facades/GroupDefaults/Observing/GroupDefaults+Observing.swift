@@ -86,6 +86,9 @@ public struct DefaultsChanges: AsyncSequence, Sendable {
   /// How changes are noticed.
   public var detection: ChangeDetection { hints.detection }
 
+  /// No error ends it.
+  public typealias Failure = Never
+
   /// Creates the iterator; once, for one task.
   public func makeAsyncIterator() -> Iterator {
     Iterator(tracker: tracker, hints: hints.makeAsyncIterator(), reporter: reporter)
@@ -101,14 +104,18 @@ public struct DefaultsChanges: AsyncSequence, Sendable {
     var mustRepeat = false
 
     /// Returns the next change, or nil if the task was cancelled.
-    public mutating func next() async -> DefaultsChange? {
+    ///
+    /// - Parameter actor: The actor of the caller.
+    public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async
+      -> DefaultsChange?
+    {
       while !Task.isCancelled {
         if let change = pending.popFirst() { return change }
         if mustRepeat {
           await withCheckedContinuation { continuation in
             Timers.after(ChangeMonitor.pollInterval) { continuation.resume() }
           }
-        } else if await hints.next() == nil {
+        } else if await hints.next(isolation: actor) == nil {
           return nil
         }
         do {
