@@ -277,7 +277,10 @@ let tests: [Target] = [
   ),
   test(
     "Workshop/WormholeTortureTests",
-    core + ["WormholeTorture", "WormholeTerminals", "WormholeWorkshop", "WormholeEtcd"]),
+    core + [
+      "WormholeTorture", "WormholeTerminals", "WormholeWorkshop", "WormholeEtcd", "WormholeCommand",
+      "WormholeParticipant",
+    ]),
 ]
 
 var core: [Target.Dependency] {
