@@ -55,6 +55,9 @@ package struct EntryFile: Hashable, Sendable {
     return name
   }
 
+  /// What the names of its parts begin with.
+  package var partsStart: String { String(whole.text.dropLast(Self.suffix.count)) + "+" }
+
   package init?(_ name: some StringProtocol) { self.init(bytes: Array(name.utf8)) }
 
   /// Parses a name; nil if it is not the name of an entry. Only the one form that is written is

@@ -195,11 +195,9 @@ final class EtcdBatchWriter: BatchWriter {
       oldID.batch.sender == sender
     else { return }
     let look = try store.look(at: oldID.batch)
-    guard look.status(oldID.index) == .stored, let item = look.entry, let batch = look.batch else {
-      return
-    }
-    let withdrawal = try store.withdrawal(
-      [oldID.index], of: oldID.batch, batch, item: item, as: .superseded)
+    guard look.status(oldID.index) == .stored, let stored = look.stored(oldID.index),
+      let withdrawal = try store.withdrawal([oldID.index], of: stored, as: .superseded)
+    else { return }
     change.conditions += withdrawal.conditions
     change.operations += withdrawal.operations
   }

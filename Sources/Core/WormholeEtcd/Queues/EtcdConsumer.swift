@@ -59,6 +59,7 @@ struct EtcdConsumer: ConsumerSource {
       return nil
     }
     waiting.remove(name)
+    if isToShare(name), try share(name, store) { return .again }
     return try take(name, BatchOwner(consumer: own.id), over: nil, store)
   }
 
@@ -73,9 +74,45 @@ struct EtcdConsumer: ConsumerSource {
     view.take(look)
     var waiting = WaitingEntries(clock: terms.queue.clock, view.arrivals)
     guard view.left(besides: []).isEmpty,
-      let name = try waiting.next(listing: view.waiting)
+      let name = try waiting.next(listing: view.waiting), !isToShare(name)
     else { return }
     own.begin(with: (name, try witness(name, .init(consumer: own.id), nil), nil))
+  }
+
+  /// Whether other workers, which may come later, get entries of a batch that this one could take.
+  private func isToShare(_ name: EntryFile) -> Bool {
+    terms.isWorker && name.count > 1 && name.due == nil
+  }
+
+  /// Shares a waiting batch among the workers: each of its entries gets a key of its own, in one step.
+  ///
+  /// - Returns: False if it cannot be read.
+  private mutating func share(_ name: EntryFile, _ store: EtcdQueue) throws -> Bool {
+    let look = try store.look(at: name)
+    guard let whole = look.whole, whole.claim == nil else {
+      if look.whole == nil { own.view.noteEnd(of: name) }
+      return true
+    }
+    guard let batch = whole.batch else { return false }
+    var change = EtcdTransaction(
+      if: [own.fence, .absent(store.claimKey(name))] + whole.item.unchanged,
+      then: [.delete(.key(whole.item.key))])
+    for (index, entry) in batch.entries.enumerated() {
+      if entry.payload == nil {
+        let id = QueueEntryID(batch: name, index: index)
+        change.operations.append(try store.noting(entry.withdrawal, of: id))
+        continue
+      }
+      // Nothing looks at the others of its batch there.
+      var part = Batch(batch.entries.map { _ in .init(withdrawnAs: .cancelled) })
+      part.entries[index] = entry
+      change.operations.append(
+        .put(key: store.entryKey(name.of(index)), value: try part.bytes()))
+    }
+    // After a lost answer the next look shows what has become of it.
+    if try store.container.commit(change).succeeded { own.view.noteEnd(of: name) }
+    try own.view.refresh(until: store.container.callDeadline)
+    return true
   }
 
   private func witness(
@@ -90,13 +127,13 @@ struct EtcdConsumer: ConsumerSource {
     _ name: EntryFile, from consumer: String, _ store: EtcdQueue
   ) throws -> TakeResult {
     let look = try store.look(at: name)
-    guard var claim = look.claim, look.entry != nil else {
+    guard let stored = look.whole, var claim = stored.claim else {
       own.view.noteEnd(of: name)
       return .again
     }
     guard claim.consumer == consumer else { return .again }
     claim.consumer = own.id
-    return try take(name, claim, over: (consumer, look.claimed), store)
+    return try take(name, claim, over: (consumer, stored.claimed), store)
   }
 
   private mutating func take(

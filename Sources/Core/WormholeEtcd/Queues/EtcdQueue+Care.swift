@@ -161,7 +161,7 @@ extension EtcdQueue: QueueStore {
   func watchEnds(_ ends: QueueEnds) throws -> any QueueEndWatching {
     // A waiter that looks learns why a look fails.
     try KeyWatch(container, range(from: .claims, through: .entries)) { [weak ends] events in
-      for batch in events.compactMap({ batch($0.keyValue.key) }) { ends?.raise(batch) }
+      for batch in events.compactMap({ batch($0.keyValue.key)?.whole }) { ends?.raise(batch) }
     } mayHaveMissed: { [weak ends] in
       ends?.raiseAll()
     }

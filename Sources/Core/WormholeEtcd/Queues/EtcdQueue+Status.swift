@@ -15,10 +15,7 @@ extension EtcdQueue {
     let kept = try call.receipts(in: .key(receiptKey(id.batch))).first { $0.id == id }
     if let kept { return kept }
     let look = try call.look(at: id.batch)
-    guard let entry = look.batch?.entries[id.index],
-      look.claim?.settled.contains(id.index) != true
-    else { return nil }
-    return QueueReceipt(id, entry, look.status(id.index))
+    return look.entry(id.index).flatMap { QueueReceipt(id, $0, look.status(id.index)) }
   }
 
   func receipts(of sender: String) throws -> [QueueReceipt] {
@@ -83,10 +80,10 @@ extension EtcdQueue {
 
   private func unfinished(_ batches: [EntryFile]) throws -> [QueueReceipt] {
     zip(batches, try looks(at: batches)).flatMap { batch, look in
-      (look.batch?.entries ?? []).enumerated().compactMap { index, entry in
+      batch.indices.compactMap { index in
         let status = look.status(index)
-        return status.isEnd
-          ? nil : QueueReceipt(.init(batch: batch, index: index), entry, status)
+        guard !status.isEnd, let entry = look.entry(index) else { return nil }
+        return QueueReceipt(.init(batch: batch, index: index), entry, status)
       }
     }
   }
@@ -148,11 +145,10 @@ extension EtcdQueue {
     return try reporting("cancel an entry of \"\(queue.name)\"", path: queue.path) {
       try call.changing { _ in
         let look = try call.look(at: id.batch)
-        guard look.status(id.index) == .stored, let item = look.entry, let batch = look.batch else {
-          return .done(look.status(id.index) == .cancelled)
-        }
-        return .change(
-          try withdrawal([id.index], of: id.batch, batch, item: item, as: .cancelled), true)
+        guard look.status(id.index) == .stored, let stored = look.stored(id.index),
+          let change = try withdrawal([id.index], of: stored, as: .cancelled)
+        else { return .done(look.status(id.index) == .cancelled) }
+        return .change(change, true)
       }
     }
   }
@@ -167,22 +163,21 @@ extension EtcdQueue {
     var doubtful = 0
     return try changing { inDoubt in
       let look = try look(at: name)
-      let waiting = (0..<name.count).filter { look.status($0) == .stored }
-      guard !waiting.isEmpty, let item = look.entry, let batch = look.batch else {
-        return .done(inDoubt && look.claim == nil ? doubtful : 0)
-      }
+      let waiting = name.indices.filter { look.status($0) == .stored }
+      guard !waiting.isEmpty, let stored = look.whole,
+        let change = try withdrawal(Set(waiting), of: stored, as: .cancelled)
+      else { return .done(inDoubt && look.whole?.claim == nil ? doubtful : 0) }
       doubtful = waiting.count
-      return .change(
-        try withdrawal(Set(waiting), of: name, batch, item: item, as: .cancelled), waiting.count)
+      return .change(change, waiting.count)
     }
   }
 
-  /// Returns the change that withdraws entries of a waiting batch.
+  /// Returns the change that withdraws entries of a waiting batch; nil if it cannot be read.
   func withdrawal(
-    _ indices: Set<Int>, of name: EntryFile, _ batch: Batch, item: KeyValue,
-    as status: QueueEntryStatus
-  ) throws -> EtcdTransaction {
-    var batch = batch
+    _ indices: Set<Int>, of stored: EtcdBatchState.Stored, as status: QueueEntryStatus
+  ) throws -> EtcdTransaction? {
+    guard var batch = stored.batch else { return nil }
+    let (name, item) = (stored.name, stored.item)
     for index in indices where batch.entries[index].payload != nil {
       batch.entries[index] = .init(withdrawnAs: status)
     }
@@ -191,9 +186,9 @@ extension EtcdQueue {
     // The consumer handles those beyond a transaction's limit, which it finds withdrawn.
     if batch.isWithdrawn, name.count <= Self.maximumCount {
       change.operations.append(.delete(.key(item.key)))
-      for (index, entry) in batch.entries.enumerated() {
+      for index in name.indices {
         change.operations.append(
-          try noting(entry.withdrawal, of: .init(batch: name, index: index)))
+          try noting(batch.entries[index].withdrawal, of: .init(batch: name, index: index)))
       }
     } else {
       change.operations.append(.put(key: item.key, value: try batch.bytes()))

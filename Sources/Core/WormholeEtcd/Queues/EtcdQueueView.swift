@@ -118,19 +118,18 @@ final class EtcdQueueView: KeyFollowing {
   }
 
   /// The waiting batches in the order of delivery, which is that of arrival. A delayed batch has the
-  /// place of its due time among them.
+  /// place of its due time among them, and a shared entry that of its batch.
   func waiting() -> [EntryFile] {
     let found = state.withLock { state in
       state.entries.filter { state.claims[$0.key] == nil }
     }
-    var order = found.filter { $0.key.due == nil }.sorted { first, second in
+    let isApart = { (name: EntryFile) in name.due != nil || name.part != nil }
+    var order = found.filter { !isApart($0.key) }.sorted { first, second in
       let (new, old) = (first.value, second.value)
       // Batches of a copied container may have arrived in one step.
       return new != old ? new < old : first.key < second.key
     }.map(\.key)
-    let delayed = found.keys.filter { $0.due != nil }.sorted { $0.precedes($1) }
-    guard !delayed.isEmpty else { return order }
-    for batch in delayed {
+    for batch in found.keys.filter(isApart).sorted(by: { $0.precedes($1) }) {
       let place = order.firstIndex { batch.precedes($0) } ?? order.endIndex
       order.insert(batch, at: place)
     }

@@ -140,7 +140,7 @@ final class EtcdTaken: TakenBatchStorage {
   func putAside(
     _ bytes: [UInt8], as status: QueueEntryStatus, until deadline: ContinuousClock.Instant?
   ) throws {
-    var rest = Set(0..<name.count).subtracting(state.withLock { $0.claim.settled }).sorted()[...]
+    var rest = Set(name.indices).subtracting(state.withLock { $0.claim.settled }).sorted()[...]
     while rest.count > EtcdQueue.maximumCount {
       let some = rest.prefix(EtcdQueue.maximumCount)
       rest = rest.dropFirst(some.count)

@@ -54,6 +54,34 @@ struct QueueOnEtcdTests {
     #expect(delayed.due.map { $0.timeIntervalSinceNow < 7_200 } == true)
   }
 
+  @Test("shares batches among its workers, each entry once, if one answer in seven is lost")
+  func sharedWithLostAnswers() throws {
+    let proxy = try LossyProxy(to: EtcdNode.shared.get().endpoint, losingOneIn: 7)
+    let (direct, lossy) = (try queue(), try queue(through: proxy.endpoint))
+    var sent = 0
+    for _ in 0..<6 {
+      let submissions = (sent..<sent + 12).map { number in
+        Submission(.init(payload: PropertyListValue(number)), durability: .standard) { _ in }
+      }
+      try direct.sender("a").write(submissions)
+      sent += 12
+    }
+    let workers = [try lossy.work(), try lossy.work(), try direct.work()]
+    var delivered: [Int] = []
+    var number = 0
+    while delivered.count < sent {
+      guard let entry = try workers[number % 3].next(until: soon) else { break }
+      #expect(!entry.isRedelivery)
+      delivered.append(entry.payload.intValue ?? -1)
+      try entry.acknowledge()
+      number += 1
+    }
+    #expect(proxy.lost > 10)
+    #expect(delivered.sorted() == Array(0..<sent), "\(delivered)")
+    #expect(try keys(.entries, of: direct) == [] && keys(.claims, of: direct) == [])
+    #expect(try keys(.outcomes, of: direct) == [])
+  }
+
   @Test("delivers each entry once and in order if one answer in nineteen is lost")
   func lostAnswers() throws {
     // An odd number: taking and ending alternate.

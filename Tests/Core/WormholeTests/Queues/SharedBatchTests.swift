@@ -18,7 +18,7 @@ struct SharedBatchTests {
     try #require(try worker.next(until: .now))
   }
 
-  @Test("go to several workers, one each, in their order")
+  @Test("go to several workers, one each, in their order", .bothEngines)
   func shared() throws {
     let ids = try scene.sendTogether(Array(0..<8), from: "a")
     try scene.sendTogether([8], from: "a")
@@ -38,6 +38,47 @@ struct SharedBatchTests {
     }
     #expect(seen == Array(0..<8))
     #expect(try take(workers[3]).payload == 8)
+  }
+
+  @Test("can be cancelled and listed one by one while workers share them", .bothEngines)
+  func waiting() throws {
+    let ids = try scene.sendTogether([0, 1, 2, 3], from: "a", keeping: [1, 2])
+    let (worker, other) = (try queue.work(), try queue.work())
+    let first = try take(worker)
+    let sender = try queue.sender("a")
+    #expect(try sender.cancel(ids[1]) && !sender.cancel(ids[0]))
+    #expect(try sender.receipts().map(\.status) == [.cancelled, .stored])
+    #expect(try sender.receipt(of: ids[2])?.payload == 2)
+    #expect(try queue.outstanding().map(\.payload.intValue) == [0, 2, 3])
+    let second = try take(other)
+    #expect(second.payload == 2 && first.payload == 0)
+    #expect(try ids.map { try sender.status(of: $0) } == [.taken, .cancelled, .taken, .stored])
+    try first.acknowledge()
+    worker.close()
+    // What a worker had that has left goes to another one, and the rest in its order.
+    #expect(try scene.drain(other).map(\.number) == [3])
+    try second.fail("torn")
+    let ends: [QueueEntryStatus] = [
+      .processed, .cancelled, .failed(reason: "torn"), .processed,
+    ]
+    #expect(try ids.map { try sender.status(of: $0) } == ends)
+    for id in ids[1...2] { try sender.forget(id) }
+    #expect(try queue.outstanding().isEmpty && sender.receipts().isEmpty)
+  }
+
+  @Test("of several senders keep their place when workers share them", .bothEngines)
+  func order() throws {
+    try scene.sendTogether([0, 1, 2], from: "a")
+    try scene.sendTogether([10, 11], from: "b")
+    try scene.sendTogether([3, 4], from: "a")
+    let workers = try (0..<3).map { _ in try queue.work() }
+    var numbers: [Int] = []
+    for number in 0..<7 {
+      let entry = try take(workers[number % 3])
+      numbers += [entry.payload.intValue ?? -1]
+      try entry.acknowledge()
+    }
+    #expect(numbers == [0, 1, 2, 10, 11, 3, 4])
   }
 
   @Test("go to a single consumer without another name")
@@ -77,7 +118,8 @@ struct SharedBatchTests {
     #expect(try sender.receipts().map(\.id) == [ids[2]])
   }
 
-  @Test("are told how they ended, each for itself, while others of them wait", .waiting)
+  @Test(
+    "are told how they ended, each for itself, while others of them wait", .waiting, .bothEngines)
   func ends() async throws {
     let ids = try scene.sendTogether([0, 1, 2], from: "a", keeping: [0, 1, 2])
     let sender = try queue.sender("a")
@@ -92,7 +134,7 @@ struct SharedBatchTests {
   }
 
   /// A look during the share would find an entry that moves back to be processed.
-  @Test("are never taken for processed while they are shared")
+  @Test("are never taken for processed while they are shared", .bothEngines)
   func looks() throws {
     let sender = try queue.sender("a")
     for _ in 0..<100 {

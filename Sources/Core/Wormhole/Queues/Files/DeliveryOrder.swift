@@ -112,7 +112,7 @@ package final class Arrivals: Sendable {
   }
 
   package func note(_ name: EntryFile) {
-    if name.due != nil { noteEverything() }
+    if name.due != nil || name.part != nil { noteEverything() }
   }
 
   package func noteEverything() { isAhead.store(true, ordering: .sequentiallyConsistent) }
