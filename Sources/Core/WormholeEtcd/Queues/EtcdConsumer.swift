@@ -109,8 +109,8 @@ struct EtcdConsumer: ConsumerSource {
       change.operations.append(
         .put(key: store.entryKey(name.of(index)), value: try part.bytes()))
     }
-    // After a lost answer the next look shows what has become of it.
-    if try store.container.commit(change).succeeded { own.view.noteEnd(of: name) }
+    // It is refused, too, if it was made, and its answer was lost.
+    _ = try store.container.repeating(change)
     try own.view.refresh(until: store.container.callDeadline)
     return true
   }

@@ -142,6 +142,13 @@ enum CommandExamples {
     wormhole lock settings.json -- sed -i s/old/new/ {}
     wormhole lock -n --name nightly-backup -- ./backup
     wormhole lock -w 5m settings.json -- ./change
+
+    wormhole claim build
+    wormhole claim build --as agent-7 --for 10m --pid $$
+    fence=$(wormhole claim build --as agent-7 -w 1m)
+    wormhole claim build --as a && wormhole claim
+    wormhole claim build && wormhole release build
+    wormhole claim build --as agent-7 && wormhole release build --as agent-7
     wormhole watch settings.json
     wormhole watch . --json
     wormhole watch settings.json -- ./print

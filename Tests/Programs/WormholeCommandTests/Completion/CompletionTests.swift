@@ -15,10 +15,10 @@ import WormholeTestSupport
       (
         [""],
         [
-          "backup", "copy", "defaults", "demo", "destroy", "doctor",
+          "backup", "claim", "copy", "defaults", "demo", "destroy", "doctor",
           "etcd",
           "groups", "help", "incr", "listen", "lock", "log", "ls", "monitor", "notify",
-          "peer", "presence", "queue", "read", "remove", "restore", "send", "status",
+          "peer", "presence", "queue", "read", "release", "remove", "restore", "send", "status",
           "update", "watch",
         ]
       ),
@@ -43,7 +43,7 @@ import WormholeTestSupport
       (["help", "peer", "launch", "s"], ["set", "show"]),
       (["help", "not"], ["notify"]),
       (["help", "notify", "p"], ["post"]),
-      (["--group", "send", "re"], ["read", "remove", "restore"]),
+      (["--group", "send", "re"], ["read", "release", "remove", "restore"]),
       (["send", "--d"], ["--data", "--durable"]),
       (["send", "x", "--c"], ["--container"]),
       (["read", "x", "--format", ""], ["binary", "json", "plist"]),

@@ -83,7 +83,7 @@ struct ManualPageTests {
     for expected in [
       "values/<name>/value.plist             exactly the user's property list, no envelope\n",
       "   8 + 4  the publication before an unbroken run", "The loss of power\n",
-      "2.  The lease with",
+      "2.  Presence has the locks",
     ] {
       #expect(text.contains(expected), "\(expected)")
     }

@@ -173,7 +173,7 @@ struct ClusterCommandTests {
     "refuses what can be no cluster",
     arguments: [
       ("a b", "tolerate no more failures"), ("a a a", "named twice"), ("'a b'", "neither a name"),
-      ("a --prefix x/y", "no name of letters"), ("a --prefix root", "no name of letters"),
+      ("a --prefix x/y", "not a name of letters"), ("a --prefix root", "not a name of letters"),
       ("", "missing"),
     ])
   func refused(_ words: String, _ reason: String) throws {
