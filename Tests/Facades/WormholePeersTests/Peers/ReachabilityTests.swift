@@ -17,7 +17,7 @@ import WormholeToolkit
     let never = try peerError {
       _ = try scene.session.request(1, to: "watch", until: .now + .seconds(600))
     }
-    #expect(never.code == .unreachable && never.reason.contains("ever active"))
+    #expect(never.code == .unreachable && never.reason.contains("ever used"))
     #expect(try scene.session.reachability(of: "watch") == .neverSeen)
     #expect(try scene.session.peers().isEmpty, "asking for somebody makes no peer")
     let watch = try scene.peer()
