@@ -47,7 +47,7 @@ public struct Claim: Sendable {
   public static let standardTime: Duration = .seconds(1_800)
 
   private static let prefix = "claim/"
-  private var value: Value { container.own.value(Self.prefix + name) }
+  fileprivate var value: Value { container.own.value(Self.prefix + name) }
   private static let action = "get the claim"
 
   init(_ name: String, in container: SharedContainer) {
@@ -60,11 +60,13 @@ public struct Claim: Sendable {
   /// - Parameters:
   ///   - who: The holder: any text that is not empty.
   ///   - time: How long it lasts from now, by the time of day; on etcd by etcd's own clock.
-  ///   - process: A process of this machine with which it ends at once; nil: only with its time.
+  ///   - process: A process of this machine with which it ends at once. Without one, a new claim ends only
+  ///     with its time, and a renewed one as before.
   ///   - deadline: How long to wait for another holder; by default not at all.
   /// - Returns: The fence, for changes that only the holder may make.
   /// - Throws: `AppGroupError.Code.timedOut` with a sentence that names the holder, `.unsupportedValue` for
-  ///   a process that does not run, or an error of the file system.
+  ///   a process that does not run, an empty text, or a time that is not positive; or an error of the file
+  ///   system.
   /// - Complexity: One update of a value, and a read.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
@@ -94,13 +96,13 @@ public struct Claim: Sendable {
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
   public func release(as who: String) throws -> Bool {
-    try value.edit { try decideRelease($0, who) }
+    try value.edit(releaseTerms) { try decideRelease($0, who) }
   }
 
   /// Gives the claim up; see the form without `async`.
   @discardableResult
   public func release(as who: String) async throws -> Bool {
-    try await value.edit { try decideRelease($0, who) }
+    try await value.edit(releaseTerms) { try decideRelease($0, who) }
   }
 
   /// Returns who has the claim now; nil if nobody has it.
@@ -126,17 +128,26 @@ public struct Claim: Sendable {
     return Fence(value.store.proof(of: number, lost: lost), number)
   }
 
+  /// The number of the last holder is kept for a day: the time of day may be set back.
+  private var releaseTerms: ChangeTerms { .init(expiresAfter: .seconds(86_400)) }
+
   private func decideRelease(_ snapshot: ValueSnapshot, _ who: String) throws -> (Edit, Bool) {
-    guard let record = try record(in: snapshot), record.who == who, !record.hasEnded else {
+    guard let record = try record(in: snapshot), record.isOf(who), !record.hasEnded else {
       return (.keep, false)
     }
-    return (.remove, true)
+    guard let next = value.store.nextFence(after: snapshot) else { return (.remove, true) }
+    let content: PropertyListValue = [RoleProof.key: PropertyListValue(next)]
+    return (.replace(try content.binaryBytes()), true)
   }
 
   private func owner(_ process: Int32?) throws -> ProcessIdentity? {
     guard let process else { return nil }
     if let status = ProcessStatus.of(process), !status.isDead { return status.identity }
-    throw AppGroupError(
+    throw absence(of: process)
+  }
+
+  private func absence(of process: Int32) -> AppGroupError {
+    AppGroupError(
       .unsupportedValue, Self.action, path: value.path, reason: "no process \(process) runs here",
       remedy: "name a process that lasts as long as the claim should, such as a shell ($$)")
   }
@@ -152,6 +163,8 @@ public struct Claim: Sendable {
     let fence: UInt64?
 
     var hasEnded: Bool { owner?.hasEnded ?? false }
+
+    func isOf(_ who: String) -> Bool { self.who.utf8.elementsEqual(who.utf8) }
 
     var content: PropertyListValue {
       var content: PropertyListValue = ["who": .string(who), "since": .date(since)]
@@ -194,23 +207,36 @@ public struct Claim: Sendable {
 
   // MARK: Getting it
 
+  fileprivate enum Attempt {
+    case refused(Holder)
+    /// The number is nil on etcd for a new claim.
+    case made(fence: UInt64?)
+  }
+
   /// Gets the claim, unless another holder has it.
-  ///
-  /// - Returns: The other holder.
   fileprivate func tryAcquire(
     as who: String, for time: Duration, _ owner: ProcessIdentity?,
     until deadline: ContinuousClock.Instant
-  ) throws -> Holder? {
+  ) throws -> Attempt {
     // Whoever has the value's lease has it for a moment.
     let terms = ChangeTerms(
       until: max(deadline, .now + Value.standardTerm), expiresAfter: time)
     return try value.edit(terms) { snapshot in
       let old = try record(in: snapshot).flatMap { $0.hasEnded ? nil : $0 }
-      if let old, old.who != who { return (.keep, holder(old, snapshot)) }
+      if let old, !old.isOf(who) { return (.keep, .refused(holder(old, snapshot))) }
       let fence =
         old.map { holder($0, snapshot).fence } ?? value.store.nextFence(after: snapshot)
-      let new = Record(who: who, since: old?.since ?? .now, owner: owner, fence: fence)
-      return (.replace(try new.content.binaryBytes()), nil)
+      let new = Record(
+        who: who, since: old?.since ?? .now, owner: owner ?? old?.owner, fence: fence)
+      return (.replace(try new.content.binaryBytes()), .made(fence: fence))
+    }
+  }
+
+  /// Returns the fence of a claim that was just made; nil if it has already ended.
+  fileprivate func fence(as who: String) throws -> Fence? {
+    let snapshot = try value.snapshot()
+    return try record(in: snapshot).flatMap {
+      $0.isOf(who) ? fence(holder($0, snapshot).fence) : nil
     }
   }
 
@@ -223,11 +249,21 @@ public struct Claim: Sendable {
       remedy: "try again then, or ask its holder to release it")
   }
 
-  fileprivate func requireText(_ who: String) throws {
-    guard who.isEmpty else { return }
+  fileprivate func check(_ who: String, _ time: Duration, _ owner: ProcessIdentity?) throws {
+    if let owner, owner.hasEnded { throw absence(of: owner.processID) }
+    guard who.isEmpty || time <= .zero else { return }
     throw AppGroupError(
-      .unsupportedValue, Self.action, path: value.path, reason: "the text for its holder is empty",
-      remedy: "name who holds it")
+      .unsupportedValue, Self.action, path: value.path,
+      reason: who.isEmpty ? "the text for its holder is empty" : "its time is over at once",
+      remedy: who.isEmpty ? "name who holds it" : "name a time that is longer than 0")
+  }
+
+  fileprivate var ended: AppGroupError {
+    AppGroupError(
+      .leaseLost, Self.action, path: value.path,
+      reason:
+        "it ended before its number was read: its time is too short, or another process released it",
+      remedy: "repeat it with a longer time")
   }
 
   /// Calls a closure when the claim may have changed.
@@ -263,10 +299,14 @@ private final class ClaimRequest: Waiting {
   deinit { following?.cancel() }
 
   func step() throws -> WaitingStep<Fence> {
-    try claim.requireText(who)
-    guard let other = try claim.tryAcquire(as: who, for: time, owner, until: deadline) else {
-      guard let mine = try claim.holder(), mine.who == who else { return .again }
-      return .done(claim.fence(mine.fence))
+    try claim.check(who, time, owner)
+    let other: Claim.Holder
+    switch try claim.tryAcquire(as: who, for: time, owner, until: deadline) {
+    case .made(let fence?): return .done(claim.fence(fence))
+    case .made(nil):
+      guard let fence = try claim.fence(as: who) else { throw claim.ended }
+      return .done(fence)
+    case .refused(let holder): other = holder
     }
     let now = ContinuousClock.now
     guard now < deadline else { throw claim.refusal(other) }
@@ -287,12 +327,27 @@ extension SharedContainer {
 
   /// Returns the claims that somebody has, in the order of the bytes of their names.
   ///
+  /// A claim that cannot be read is reported as an event, see `Diagnostics`, and left out.
+  ///
   /// - Throws: `AppGroupError` for an error of the file system.
   /// - Complexity: Lists the package's own values, and reads each claim.
   public func claims() throws -> [(claim: Claim, holder: Claim.Holder)] {
+    try Diagnostics.reportingFaults { try claims(&$0) }
+  }
+
+  /// Returns the same; a claim that cannot be read is a fault.
+  package func claims(
+    _ faults: inout NameFaults
+  ) throws -> [(claim: Claim, holder: Claim.Holder)] {
     try own.valueIdentifiers().compactMap(Claim.name(ofOwnValue:))
       .sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
-      .compactMap { name in try claim(name).holder().map { (claim(name), $0) } }
+      .compactMap { name in
+        let claim = claim(name)
+        let holder = try faults.attempt("read the claim", path: claim.value.path) {
+          try claim.holder()
+        }
+        return (holder ?? nil).map { (claim, $0) }
+      }
   }
 }
 

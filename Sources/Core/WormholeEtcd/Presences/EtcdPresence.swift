@@ -94,10 +94,11 @@ struct EtcdPresence: PresenceStore {
   // MARK: The role
 
   func proof(of number: UInt64) -> RoleProof {
-    RoleProof(
+    // A key that does not exist was changed at 0.
+    let revision = number == 0 ? -1 : Int64(clamping: number)
+    return RoleProof(
       number: number,
-      condition: EtcdCondition(
-        conditions: [.modified(roleKey, at: Int64(clamping: number)).fencing]),
+      condition: EtcdCondition(conditions: [.modified(roleKey, at: revision).fencing]),
       location: etcd.location.description, lost: title.fenced(path: path))
   }
 

@@ -81,12 +81,12 @@ struct EtcdConsumer: ConsumerSource {
 
   /// Whether other workers, which may come later, get entries of a batch that this one could take.
   private func isToShare(_ name: EntryFile) -> Bool {
-    terms.isWorker && name.count > 1 && name.due == nil
+    terms.isWorker && name.count > 1 && name.count <= EtcdQueue.maximumCount && name.due == nil
   }
 
   /// Shares a waiting batch among the workers: each of its entries gets a key of its own, in one step.
   ///
-  /// - Returns: False if it cannot be read.
+  /// - Returns: False if it cannot be read, or is too large for that step.
   private mutating func share(_ name: EntryFile, _ store: EtcdQueue) throws -> Bool {
     let look = try store.look(at: name)
     guard let whole = look.whole, whole.claim == nil else {
@@ -109,8 +109,13 @@ struct EtcdConsumer: ConsumerSource {
       change.operations.append(
         .put(key: store.entryKey(name.of(index)), value: try part.bytes()))
     }
-    // It is refused, too, if it was made, and its answer was lost.
-    _ = try store.container.repeating(change)
+    do throws(EtcdError) {
+      // It is refused, too, if it was made, and its answer was lost.
+      _ = try store.container.repeating(change)
+    } catch {
+      guard error.code == .tooLarge else { throw error }
+      return false
+    }
     try own.view.refresh(until: store.container.callDeadline)
     return true
   }
@@ -188,7 +193,7 @@ struct EtcdConsumer: ConsumerSource {
       let lines = claim.deliveries + back.joined()
       let log = DeliveryLog(
         lines.isEmpty ? nil : Array(lines.utf8),
-        taken: (isLeft || isBack) && name.count == 1 ? 0 : nil)
+        taken: (isLeft || isBack) && name.count == 1 ? name.indices.first : nil)
       return .batch(
         TakenBatch(
           name, batch, settled: claim.settled, log: log, by: own.directory, in: record, terms: terms

@@ -174,7 +174,7 @@ extension EtcdQueue: QueueStore {
     for mark in try container.read(range(.marks)).items {
       let id = OutcomeFile.id(String(decoding: mark.value, as: UTF8.self))
       var conditions = mark.unchanged
-      if let id { conditions.append(.absent(entryKey(id.batch))) }
+      conditions += id?.files.map { .absent(entryKey($0)) } ?? []
       _ = try container.repeating(.init(if: conditions, then: [.delete(.key(mark.key))]))
     }
   }

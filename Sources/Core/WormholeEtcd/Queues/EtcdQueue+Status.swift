@@ -158,18 +158,22 @@ extension EtcdQueue {
     return try limited.waiting().reduce(0) { try $0 + limited.cancelAll(of: $1) }
   }
 
-  private func cancelAll(of name: EntryFile) throws -> Int {
-    // How many entries an earlier change of unknown outcome withdraws.
-    var doubtful = 0
-    return try changing { inDoubt in
+  func cancelAll(of name: EntryFile) throws -> Int {
+    // The entries that an earlier change of unknown outcome withdraws.
+    var doubtful: [Int] = []
+    // Those that workers have shared in the meantime.
+    var parts: [EntryFile] = []
+    let count = try changing { _ in
       let look = try look(at: name)
+      parts = look.parts.values.map(\.name)
       let waiting = name.indices.filter { look.status($0) == .stored }
       guard !waiting.isEmpty, let stored = look.whole,
         let change = try withdrawal(Set(waiting), of: stored, as: .cancelled)
-      else { return .done(inDoubt && look.whole?.claim == nil ? doubtful : 0) }
-      doubtful = waiting.count
+      else { return .done(doubtful.filter { look.status($0) == .cancelled }.count) }
+      doubtful = waiting
       return .change(change, waiting.count)
     }
+    return try parts.reduce(count) { try $0 + cancelAll(of: $1) }
   }
 
   /// Returns the change that withdraws entries of a waiting batch; nil if it cannot be read.

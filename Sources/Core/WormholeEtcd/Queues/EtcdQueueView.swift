@@ -118,18 +118,19 @@ final class EtcdQueueView: KeyFollowing {
   }
 
   /// The waiting batches in the order of delivery, which is that of arrival. A delayed batch has the
-  /// place of its due time among them, and a shared entry that of its batch.
+  /// place of its due time among them. Workers share the first batch, so its entries precede all others.
   func waiting() -> [EntryFile] {
     let found = state.withLock { state in
       state.entries.filter { state.claims[$0.key] == nil }
     }
-    let isApart = { (name: EntryFile) in name.due != nil || name.part != nil }
-    var order = found.filter { !isApart($0.key) }.sorted { first, second in
+    var order = found.filter { $0.key.due == nil }.sorted { first, second in
+      let isShared = first.key.part != nil
+      guard isShared == (second.key.part != nil) else { return isShared }
       let (new, old) = (first.value, second.value)
-      // Batches of a copied container may have arrived in one step.
+      // Batches of a copied container may have arrived in one step, and the entries of one do.
       return new != old ? new < old : first.key < second.key
     }.map(\.key)
-    for batch in found.keys.filter(isApart).sorted(by: { $0.precedes($1) }) {
+    for batch in found.keys.filter({ $0.due != nil }).sorted(by: { $0.precedes($1) }) {
       let place = order.firstIndex { batch.precedes($0) } ?? order.endIndex
       order.insert(batch, at: place)
     }

@@ -48,8 +48,8 @@ final class UniqueObjects: ObjectCoder {
     /// Never called, because the archive names the class of the object.
     init?(coder: NSCoder) { nil }
 
-    override var classForCoder: AnyClass {
-      (object as? NSObject)?.classForCoder ?? type(of: object)
+    override var classForKeyedArchiver: AnyClass? {
+      (object as? NSObject)?.classForKeyedArchiver ?? type(of: object)
     }
     func encode(with coder: NSCoder) { object.encode(with: self.coder) }
     func copy(with zone: NSZone?) -> Any { self }

@@ -9,8 +9,8 @@ extension CommandDescription {
     abstract: "Have a name until a time, across many short commands.",
     discussion: """
       No process has to live: the claim belongs to a text, --as, and lasts until its time is over, until \
-      '\(ProgramName.called) release', or until the process of --pid ends. Getting it again with the same text renews it. A \
-      lock that lasts as long as one command is '\(ProgramName.called) lock'.
+      '\(ProgramName.called) release', or until the process of --pid ends. Getting it again with the same text renews it; \
+      the process of --pid remains unless another is named. A lock that lasts as long as one command is '\(ProgramName.called) lock'.
 
       It prints the fence: a number that is larger with each holder, and the same when a holder renews. \
       As \(CommandVariable.fence) it makes a change conditional:
@@ -48,6 +48,9 @@ extension CommandDescription {
     }
   }
   .refusing { arguments in
+    if let process = arguments.unsigned("pid"), Int32(exactly: process) == nil {
+      return "no process has the number \(process) of --pid"
+    }
     let given = ["as", "for", "pid", "timeout"].first(where: arguments.isGiven)
     return arguments.text("name") == nil ? given.map { "--\($0) needs a NAME" } : nil
   }
@@ -60,10 +63,9 @@ extension CommandDescription {
   ) { arguments, environment in
     let name = arguments.requiredText("name")
     let who = environment.holder(arguments)
-    guard let container = try arguments.container.openExisting() else { throw ExitStatus.no }
-    let claim = container.claim(name)
-    guard try !claim.release(as: who) else { return }
-    let holder = try claim.holder()
+    let claim = try arguments.container.openExisting()?.claim(name)
+    guard try claim?.release(as: who) != true else { return }
+    let holder = try claim?.holder()
     throw CommandError.no(
       "release the claim \(name.quoted)",
       because: holder.map { "\($0.who.quoted) has it, not \(who.quoted)" }
@@ -88,9 +90,10 @@ extension CommandEnvironment {
 
   fileprivate func printClaims(_ arguments: ParsedArguments) throws {
     guard let container = try arguments.container.openExisting() else { throw ExitStatus.no }
-    let found = try container.claims().map(NamedClaim.init)
-    if found.isEmpty { throw ExitStatus.no }
-    try print(found, arguments, under: NamedClaim.head, cells: \.cells)
+    var faults = NameFaults()
+    let found = try container.claims(&faults).map(NamedClaim.init)
+    if !found.isEmpty { try print(found, arguments, under: NamedClaim.head, cells: \.cells) }
+    try end(faults, otherwise: found.isEmpty ? .no : .done)
   }
 }
 

@@ -82,6 +82,80 @@ struct QueueOnEtcdTests {
     #expect(try keys(.outcomes, of: direct) == [])
   }
 
+  /// Stores a batch as it may come from a directory.
+  private func copied(_ entries: [Batch.Entry], to queue: Queue) throws -> EntryFile {
+    let keys = try #require(queue.store as? EtcdQueue)
+    let bytes = try Batch(entries).bytes()
+    let name = EntryFile(
+      order: Queue.nanosecondsSince1970(), sender: "a", count: entries.count, bytes: bytes.count)
+    try keys.client.put(keys.entryKey(name), bytes, until: soon)
+    return name
+  }
+
+  @Test("keeps the marks of keys whose entries workers share")
+  func sharedMarks() throws {
+    let queue = try queue()
+    let keys = try #require(queue.store as? EtcdQueue)
+    let batch = try copied([.init(payload: 0), .init(payload: 1, key: "k")], to: queue)
+    let second = QueueEntryID(batch: batch, index: 1)
+    try keys.client.put(keys.markKey("a", "k"), Array("\(batch.text).1".utf8), until: soon)
+    let worker = try queue.work()
+    let entry = try #require(try worker.next(until: .now))
+    try queue.sweep()
+    try queue.sender("a").enqueue(2, key: "k")
+    #expect(try queue.sender("a").status(of: second) == .superseded)
+    try entry.acknowledge()
+    #expect(try worker.next(until: .now)?.payload == 2)
+  }
+
+  @Test("gives a worker the whole of a batch with too many entries for one step")
+  func large() throws {
+    let queue = try queue()
+    _ = try copied((0..<200).map { .init(payload: PropertyListValue($0)) }, to: queue)
+    let worker = try queue.work()
+    for number in 0..<200 {
+      let entry = try #require(try worker.next(until: .now))
+      #expect(entry.payload == PropertyListValue(number) && !entry.isRedelivery)
+      try entry.acknowledge()
+    }
+    #expect(try worker.next(until: .now) == nil)
+  }
+
+  @Test("keeps shared entries before all that arrived later, whatever the senders' clocks say")
+  func sharedAhead() throws {
+    let queue = try queue()
+    let ahead = Queue(container: queue.container, name: "q") {
+      Queue.nanosecondsSince1970() + 86_400 * 1_000_000_000
+    }
+    let submissions = (0..<3).map { number in
+      Submission(.init(payload: PropertyListValue(number)), durability: .standard) { _ in }
+    }
+    try ahead.sender("a").write(submissions)
+    try queue.sender("b").enqueue(3)
+    let worker = try queue.work()
+    for number in 0..<4 {
+      let entry = try #require(try worker.next(until: .now))
+      #expect(entry.payload == PropertyListValue(number))
+      try entry.acknowledge()
+    }
+  }
+
+  @Test("cancels the waiting entries of a batch that workers have shared since it was listed")
+  func cancelledWhileShared() throws {
+    let queue = try queue()
+    let keys = try #require(queue.store as? EtcdQueue)
+    let submissions = (0..<4).map { number in
+      Submission(.init(payload: PropertyListValue(number)), durability: .standard) { _ in }
+    }
+    try queue.sender("a").write(submissions)
+    let worker = try queue.work()
+    let entry = try #require(try worker.next(until: .now))
+    #expect(try keys.cancelAll(of: entry.id.batch) == 3)
+    #expect(try queue.sender("a").status(of: entry.id) == .taken)
+    try entry.acknowledge()
+    #expect(try worker.next(until: .now) == nil)
+  }
+
   @Test("delivers each entry once and in order if one answer in nineteen is lost")
   func lostAnswers() throws {
     // An odd number: taking and ending alternate.

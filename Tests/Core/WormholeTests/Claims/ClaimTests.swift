@@ -43,7 +43,60 @@ struct ClaimTests {
       #expect(try await !claim.release(as: who))
       #expect(try await claim.holder() == nil)
     }
-    await #expect(throws: AppGroupError.self) { try await claim.acquire(as: "") }
+    for (who, time) in [("", 1), ("a", 0), ("a", -1)] {
+      let error = await #expect(throws: AppGroupError.self) {
+        try await claim.acquire(as: who, for: .seconds(time), until: soon)
+      }
+      #expect(error?.code == .unsupportedValue)
+    }
+  }
+
+  @Test("has a larger number for each holder, however little time is between two")
+  func rounds() async throws {
+    var fences: [Fence] = []
+    for round in 0..<60 {
+      let fence = try await claim.acquire(as: "\(round)", for: .seconds(60))
+      #expect(fence.number > fences.last?.number ?? 0)
+      if let last = fences.last {
+        let error = await #expect(throws: AppGroupError.self) {
+          try await container.value("x").update(while: last) { $0 = "late" }
+        }
+        #expect(error?.code == .leaseLost)
+      }
+      fences.append(fence)
+      #expect(try await claim.release(as: "\(round)"))
+    }
+    #expect(try container.claims().isEmpty)
+  }
+
+  @Test(
+    "has a larger number than the last holder, though the clock was set back",
+    .onlyDirectories("etcd has revisions"))
+  func clock() async throws {
+    try await claim.acquire(as: "a")
+    let ahead: UInt64 = 1 << 50
+    try await container.own.value("claim/build").update { $0?["fence"] = PropertyListValue(ahead) }
+    try await claim.release(as: "a")
+    #expect(try await claim.acquire(as: "b").number > ahead)
+  }
+
+  @Test("is another holder's if the bytes of its text differ")
+  func bytes() async throws {
+    try await claim.acquire(as: "\u{E9}")
+    await #expect(throws: AppGroupError.self) { try await claim.acquire(as: "e\u{301}") }
+    #expect(try await !claim.release(as: "e\u{301}"))
+  }
+
+  @Test("is refused if the process that it names ends during the wait")
+  func endedWhileWaiting() async throws {
+    try await claim.acquire(as: "a")
+    let session = try ChildProcess("sleep", ["0.3"])
+    let error = await #expect(throws: AppGroupError.self) {
+      try await claim.acquire(as: "b", whileRunning: session.processID, until: soon)
+    }
+    _ = try session.wait(until: soon)
+    #expect(error?.reason.contains("no process") == true)
+    #expect(try await claim.holder()?.who == "a")
   }
 
   @Test("is free when its time is over, and goes to one that waits for that")
@@ -83,6 +136,9 @@ struct ClaimTests {
     }
     #expect(error?.reason.contains("no process") == true)
     try await claim.acquire(as: "b", whileRunning: Program.processID)
+    // A renewal that names no process keeps it.
+    try await claim.acquire(as: "b")
+    #expect(try await claim.holder()?.processID == Program.processID)
     // As after another start of the machine.
     try await container.own.value("claim/build").update {
       $0?["start"] = .integer(1)
@@ -170,5 +226,16 @@ struct ClaimTests {
     #expect(found.map { Array($0.claim.name.utf8) } == expected)
     #expect(found.allSatisfy { $0.holder.who == $0.claim.name + "!" })
     #expect(try container.valueIdentifiers() == [])
+  }
+
+  @Test("that cannot be read hides no other", .onlyDirectories("it replaces a file"))
+  func unreadable() async throws {
+    for name in ["a", "b", "c"] { try await container.claim(name).acquire(as: "x") }
+    let path = container.own.value("claim/b").path
+    try FileManager.default.removeItem(atPath: path)
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    var faults = NameFaults()
+    #expect(try container.claims(&faults).map(\.claim.name) == ["a", "c"])
+    #expect(faults.all.map(\.path) == [path])
   }
 }

@@ -80,6 +80,16 @@ struct FenceTests {
     withExtendedLifetime(role) {}
   }
 
+  @Test("does not exist before the first entering: no number passes")
+  func unused() throws {
+    for number: UInt64 in [0, 1, .max] {
+      #expect(throws: AppGroupError.self) {
+        try container.value("a").update(while: presence.fence(number)) { $0 = 1 }
+      }
+    }
+    #expect(try container.value("a").read() == nil)
+  }
+
   // MARK: Stopped in the middle
 
   /// ```

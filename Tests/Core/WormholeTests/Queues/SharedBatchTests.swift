@@ -81,6 +81,22 @@ struct SharedBatchTests {
     #expect(numbers == [0, 1, 2, 10, 11, 3, 4])
   }
 
+  @Test("are delivered again, marked, if the worker that has one is killed", .bothEngines)
+  func redelivered() throws {
+    try scene.sendTogether([0, 1, 2], from: "a")
+    let victim = try scene.participant()
+    #expect(try victim.ask("queue-join q") == "done")
+    let worker = try queue.work()
+    #expect(try take(worker).payload == 0)
+    try eventually("it has one") { try victim.ask("queue-next q") == "a 1" }
+    try victim.end()
+    // On etcd the other is gone when its session is over.
+    let rest = try (0..<2).map { _ in try #require(try worker.next(until: soon)) }
+    #expect(
+      Set(rest.map { QueueScene.Delivered($0) }) == [.init("a", 1, again: true), .init("a", 2)])
+    #expect(rest.allSatisfy { $0.attempt == ($0.isRedelivery ? 2 : 1) })
+  }
+
   @Test("go to a single consumer without another name")
   func alone() throws {
     try scene.sendTogether(Array(0..<4), from: "a")

@@ -59,9 +59,11 @@ extension ParsedArguments {
   fileprivate func status(
     of container: SharedContainer, _ environment: CommandEnvironment
   ) throws -> [UInt8] {
-    let report = try ContainerReport.complete(on: container, .members)
+    var report = try ContainerReport.complete(on: container, .members)
     let peers = peers(in: container, report, environment).map { PeerWork($0, in: report) }
-    let claims = try container.claims().map(NamedClaim.init)
+    var faults = NameFaults()
+    let claims = try container.claims(&faults).map(NamedClaim.init)
+    report.failures += faults.all
     guard has("json") else {
       let text = StatusText(
         report: report, peers: peers, claims: claims, columns: environment.columns,
