@@ -18,29 +18,25 @@ public protocol ObservableObject: AnyObject {
 public typealias ObservableObjectPublisher = PassthroughSubject<Void, Never>
 
 extension ObservableObject where ObjectWillChangePublisher == ObservableObjectPublisher {
-  /// Sends before a `@Published` property changes. The first use looks through the object's properties.
-  public var objectWillChange: ObservableObjectPublisher {
-    let key = ObjectIdentifier(self)
-    // Another object may have had the address.
-    if let known = entries.withLock({ $0[key] }), known.object === self { return known.publisher }
-    let properties = sequence(first: Mirror(reflecting: self), next: \.superclassMirror)
-      .flatMap { $0.children.compactMap { $0.value as? any ReportingProperty } }
-    let (entry, _, _) = entries.withLock { entries -> (Entry, [ObjectIdentifier: Entry], Entry?) in
-      if let known = entries[key], known.object === self { return (known, [:], nil) }
-      // Each time that the table would grow, the publishers of objects that are gone leave.
-      let old = entries.count == entries.capacity ? entries : [:]
-      if !old.isEmpty { entries = old.filter { $0.value.object != nil } }
-      let new = Entry(object: self)
-      for property in properties { property.objectWillChange.withLock { $0 = new.publisher } }
-      return (new, old, entries.updateValue(new, forKey: key))
-    }
-    return entry.publisher
-  }
+  /// Sends before a `@Published` property changes.
+  public var objectWillChange: ObservableObjectPublisher { publisher(of: self) }
 }
 
-/// The publisher of an object that does not declare one.
+/// Returns the publisher of an object that does not declare one. No lock is held when what leaves the table ends.
+func publisher(of object: AnyObject) -> ObservableObjectPublisher {
+  let key = ObjectIdentifier(object)
+  return entries.withLock { entries -> (Entry, [ObjectIdentifier: (Entry, AnyObject?)], Entry?) in
+    if let known = entries[key], known.object === object { return (known, [:], nil) }
+    // Each time that the table would grow, the publishers of objects that are gone leave.
+    let all = entries.count == entries.capacity ? entries.mapValues { ($0, $0.object) } : [:]
+    if !all.isEmpty { entries = all.filter { $0.value.1 != nil }.mapValues(\.0) }
+    let new = Entry(object: object)
+    return (new, all, entries.updateValue(new, forKey: key))
+  }.0.publisher
+}
+
 private struct Entry {
-  weak var object: AnyObject?
+  weak var object: AnyObject?  // Its address may be that of another one later.
   let publisher = ObservableObjectPublisher()
 }
 private let entries = Locked<[ObjectIdentifier: Entry]>([:])

@@ -1,5 +1,5 @@
 extension Publisher {
-  /// Publishes what a closure makes of each value, or what a key path finds in it.
+  /// Publishes what a closure makes of each value, or what a literal key path finds in it.
   public func map<T>(_ transform: @escaping (Output) -> T) -> AnyPublisher<T, Failure> {
     passing { transform }
   }

@@ -4,7 +4,7 @@
 /// final class Player { @Published var volume = 7 }
 /// ```
 @propertyWrapper
-public struct Published<Value>: ReportingProperty {
+public struct Published<Value> {
   /// The publisher of the value: that of now for each subscriber, and then each new one.
   /// ```swift
   /// func show(_ volume: Published<Int>.Publisher) -> AnyCancellable { volume.sink { print($0) } }
@@ -16,7 +16,7 @@ public struct Published<Value>: ReportingProperty {
 
     private let subject: PassthroughSubject<Value, Never>
     private let property: Locked<Value>
-    fileprivate let objectWillChange = Locked<ObservableObjectPublisher?>(nil)
+    private let objectWillChange = Locked<ObservableObjectPublisher?>(nil)
     /// What `assign(to:)` has begun.
     let assignments = Locked<[AnyCancellable]>([])
     init(_ value: Value) { (subject, property) = (.init(latest: value), Locked(value)) }
@@ -34,11 +34,15 @@ public struct Published<Value>: ReportingProperty {
         _ = property.exchange(\.self, subject.latest ?? newValue)
       }
     }
+    fileprivate func of(_ object: AnyObject) -> Publisher {
+      let publisher = publisher(of: object)
+      _ = objectWillChange.exchange(\.self, publisher)
+      return self
+    }
   }
 
   /// The publisher of the value, which `assign(to:)` takes, too.
   public var projectedValue: Publisher
-  var objectWillChange: Locked<ObservableObjectPublisher?> { projectedValue.objectWillChange }
   /// Creates a property with a value.
   public init(wrappedValue: Value) { projectedValue = Publisher(wrappedValue) }
   /// Creates a property with a value.
@@ -56,11 +60,14 @@ public struct Published<Value>: ReportingProperty {
     storage path: ReferenceWritableKeyPath<Object, Self>
   ) -> Value {
     get { object[keyPath: path].projectedValue.value }
-    set { object[keyPath: path].projectedValue.value = newValue }
+    set { object[keyPath: path].projectedValue.of(object).value = newValue }
   }
-}
-
-/// A property that tells its object's publisher of its changes.
-protocol ReportingProperty {
-  var objectWillChange: Locked<ObservableObjectPublisher?> { get }
+  /// The compiler calls it where code uses the publisher of an object's property.
+  public static subscript<Object: AnyObject>(
+    _enclosingInstance object: Object, projected _: ReferenceWritableKeyPath<Object, Publisher>,
+    storage path: ReferenceWritableKeyPath<Object, Self>
+  ) -> Publisher {
+    get { object[keyPath: path].projectedValue.of(object) }
+    set { object[keyPath: path].projectedValue = newValue }
+  }
 }

@@ -26,9 +26,7 @@ extension Publisher {
 /// ```
 public struct AnyPublisher<Output, Failure: Error>: Publisher {
   let attach: (any Subscriber<Output, Failure>) -> Void
-}
-
-extension AnyPublisher {
+  init(attach: @escaping (any Subscriber<Output, Failure>) -> Void) { self.attach = attach }
   /// Hides the type of a publisher.
   public init(_ base: some Publisher<Output, Failure>) { attach = { base.receive(subscriber: $0) } }
   /// Attaches a subscriber, which receives its subscription first.

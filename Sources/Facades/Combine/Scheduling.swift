@@ -53,13 +53,15 @@ extension DispatchQueue: Scheduler {
 extension OperationQueue: Scheduler {
   /// Runs a closure on the queue.
   public func schedule(after time: Duration, _ action: @escaping @Sendable () -> Void) {
+    if time <= .zero { return addOperation(action) }
     DispatchQueue.global().schedule(after: time) { self.addOperation(action) }
   }
 }
 
 extension RunLoop: Scheduler {
-  /// Runs a closure in the loop's default mode.
+  /// Runs a closure in the loop's default mode; on the main queue for the main loop, which async programs never run.
   public func schedule(after time: Duration, _ action: @escaping @Sendable () -> Void) {
+    if self === RunLoop.main { return DispatchQueue.main.schedule(after: time, action) }
     let timer = Timer(timeInterval: time / .seconds(1), repeats: false) { _ in action() }
     add(timer, forMode: .default)
   }

@@ -23,11 +23,10 @@ extension WormholeUserDefaults.UserDefaults {
   ) -> AnyPublisher<Value, Never> {
     AnyPublisher { subscriber in
       let conduit = Conduit(subscriber, keeping: 0)
-      let options = options.intersection(.initial).union(.new)
-      let observation = self.observe(keyPath, options: options) { _, change in
-        if let value = change.newValue { conduit.send(value) }
+      let token = self.observe(keyPath, options: [options.intersection(.initial), .new]) {
+        if let value = $1.newValue { conduit.send(value) }
       }
-      conduit.keep(AnyCancellable(observation.invalidate))
+      conduit.keep(AnyCancellable(token.invalidate))
     }
   }
 }

@@ -48,7 +48,8 @@ struct ClientTests {
   }
 
   @Test("has a model between a view and what it shows", .ownProcess)
-  func model() throws {
+  @MainActor
+  func model() async throws {
     let directory = try TemporaryDirectory()
     let defaults = try defaults(in: directory)
     let model = SearchModel(films: ["Metropolis", "Memento", "Alien"], defaults: defaults)
@@ -57,9 +58,13 @@ struct ClientTests {
       model.selected.sink(into: heard),
     ]
     model.text = "Me"
-    #expect(model.title == "Me: 0")
+    #expect(model.title == "Me: 0" && heard.all == ["will", "will"])
+    let deadline = ContinuousClock.now + testPatience
+    while model.title != "Me: 2", .now < deadline { try await Task.sleep(for: .milliseconds(1)) }
+    #expect(model.title == "Me: 2" && model.results == ["Metropolis", "Memento"])
     model.select("Alien")
-    #expect(heard.all == ["will", "will", "Alien"])
+    // Of the text, its title, the volume, the results, and their title.
+    #expect(heard.all == Array(repeating: "will", count: 5) + ["Alien"])
     NotificationCenter.default.post(name: Notification.Name("SearchModel.clear"), object: nil)
     #expect(model.text == "")
     for each in subscriptions { each.cancel() }

@@ -1,4 +1,5 @@
 import Combine
+import Dispatch
 import Foundation
 import Testing
 import WormholeTestSupport
@@ -34,9 +35,53 @@ private final class Plain {
   func add() { count += 1 }
 }
 
+/// Has properties that its publisher must not read.
+private final class Worker: ObservableObject, CustomReflectable, @unchecked Sendable {
+  @Published var title = ""
+  @Published var length = 0
+  unowned var parent: Lamp
+  private let lock = NSLock()
+  private var items: [Int] = []
+
+  init(_ parent: Lamp) {
+    self.parent = parent
+    $title.map(\.count).assign(to: &$length)
+  }
+
+  var customMirror: Mirror { fatalError("nothing looks at it") }
+  func add(_ item: Int) { lock.withLock { items = [item] } }
+}
+
 @Suite("A published property", .blocking)
 struct PublishedTests {
   private let heard = Heard()
+
+  @Test("tells of its changes without a look at the other properties of the object")
+  func others() {
+    var parent: Lamp? = Lamp()
+    let worker = parent.map(Worker.init)
+    parent = nil
+    let subscription = worker?.objectWillChange.sink { [heard] in heard.add("change") }
+    worker?.title = "Nosferatu"
+    // The second is that of the property that is assigned to, which nothing sets by itself.
+    #expect(heard.all == ["change", "change"] && worker?.length == 9)
+    subscription?.cancel()
+  }
+
+  @Test("is looked at by the main thread while others change what a lock protects")
+  func race() {
+    let lamp = Lamp()
+    let workers = (0..<2_000).map { _ in Worker(lamp) }
+    let others = DispatchGroup()
+    DispatchQueue.global().async(group: others) {
+      for round in 0..<10 { for worker in workers { worker.add(round) } }
+    }
+    let subscriptions = workers.map { $0.objectWillChange.sink { [heard] in heard.add("change") } }
+    others.wait()
+    workers.last?.title = "M"
+    #expect(heard.all.count == 2)
+    _ = subscriptions
+  }
 
   @Test("tells first that the object will change, then the new value, and is set afterwards")
   func order() {

@@ -50,6 +50,37 @@ struct SchedulingTests {
     subscription.cancel()
   }
 
+  @Test("of the main loop delivers in a program that runs only the main queue")
+  func mainLoop() throws {
+    let key = DispatchSpecificKey<Bool>()
+    DispatchQueue.main.setSpecific(key: key, value: true)
+    let subject = PassthroughSubject<Int, Never>()
+    let subscriptions = [
+      subject.receive(on: RunLoop.main),
+      subject.debounce(for: .milliseconds(1), scheduler: RunLoop.main),
+    ].map { publisher in
+      publisher.sink { [heard] in heard.add("\($0) \(DispatchQueue.getSpecific(key: key) == true)")
+      }
+    }
+    subject.send(1)
+    try eventually("both come") { heard.all.count == 2 }
+    #expect(heard.all == ["1 true", "1 true"])
+    _ = subscriptions
+  }
+
+  @Test("of an operation queue adds the operation at once")
+  func operations() {
+    let queue = OperationQueue()
+    for value in 0..<50 {
+      let subject = PassthroughSubject<Int, Never>()
+      let subscription = subject.receive(on: queue).sink { [heard] in heard.add("\($0)") }
+      subject.send(value)
+      queue.waitUntilAllOperationsAreFinished()
+      #expect(heard.all.last == "\(value)")
+      subscription.cancel()
+    }
+  }
+
   @Test("of a concurrent queue keeps the order of 10,000 values")
   func concurrentQueue() throws {
     let subscription = subject.receive(on: DispatchQueue.global()).sink(into: heard)
