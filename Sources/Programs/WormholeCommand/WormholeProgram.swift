@@ -51,6 +51,8 @@ struct WormholeProgram {
     case .help(let path, let isWhole):
       let help = HelpText(path: path, columns: environment.columns)
       try environment.print(isWhole ? help.rendered : help.first)
+    case .listing(let path):
+      try environment.print(json: CommandListing(path: path).propertyList)
     case .text(let text): try environment.print(text)
     }
   }

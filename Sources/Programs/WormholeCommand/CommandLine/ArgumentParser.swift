@@ -20,6 +20,8 @@ struct ArgumentParser {
     case run(CommandDescription, ParsedArguments)
     /// - Parameter isWhole: false for the first help of a program with many commands.
     case help([CommandDescription], isWhole: Bool)
+    /// A command and those below it, for tools.
+    case listing([CommandDescription])
     /// The recipes, the version, a script for completion, or a manual page.
     case text(String)
   }
@@ -60,7 +62,9 @@ struct ArgumentParser {
         if let early = try readOption(argument) { return early }
       } else if argument == "help", path.count == 1 {
         if arguments[next...] == ["recipes"] { return .text(CommandExamples.recipes) }
-        return .help(try helpPath(), isWhole: arguments[next...].contains("--all"))
+        let (path, rest) = (try helpPath(), arguments[next...])
+        return rest.contains("--json")
+          ? .listing(path) : .help(path, isWhole: rest.contains("--all"))
       } else if command.subcommands.isEmpty {
         operands.append((argument, next - 1))
       } else if let subcommand = command.subcommand(named: argument) {
@@ -72,10 +76,12 @@ struct ArgumentParser {
     return nil
   }
 
+  private static let wordsForHelp = ["help", "--help", "-h", "--all", "--json"]
+
   /// The command after `help`: `notify post`. What asks for help again, as completion offers, is skipped.
   private func helpPath() throws(UsageError) -> [CommandDescription] {
     var path = path
-    for name in arguments[next...] where !["help", "--help", "-h", "--all"].contains(name) {
+    for name in arguments[next...] where !Self.wordsForHelp.contains(name) {
       if isOption(name) { throw unknownOption(name, [.help]) }
       guard let subcommand = path[path.count - 1].subcommand(named: name) else {
         throw unknownSubcommand(name, path, isInHelp: true)

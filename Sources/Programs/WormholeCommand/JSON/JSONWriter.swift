@@ -178,7 +178,10 @@ extension Int: JSONMember { var member: PropertyListValue? { .integer(Int64(self
 extension Int32: JSONMember { var member: PropertyListValue? { .integer(Int64(self)) } }
 extension Int64: JSONMember { var member: PropertyListValue? { .integer(self) } }
 extension Double: JSONMember { var member: PropertyListValue? { .real(self) } }
-extension Date: JSONMember { var member: PropertyListValue? { .date(self) } }
+/// RFC 3339, unless the year has more than four digits.
+extension Date: JSONMember {
+  var member: PropertyListValue? { ISO8601.text(self).map { .string($0) } ?? .date(self) }
+}
 extension Array: JSONMember where Element: JSONMember {
   var member: PropertyListValue? { .array(compactMap(\.member)) }
 }

@@ -16,7 +16,7 @@ struct JobResults {
   func add(_ result: JobResult) throws {
     // Bounds that somebody has set stay.
     if try log.bounds() == .standard { try log.setBounds(Self.bounds) }
-    try log.append(result.propertyList)
+    try log.append(result.stored)
   }
 
   /// Returns what is kept, in the order of the ends. What is no result is left out: any program may append
@@ -80,6 +80,12 @@ extension JobResult {
       "attempt": attempt, "began": began, "ended": ended, "exit": status, "id": id,
       "output": output, "reason": reason, "value": job,
     ])
+  }
+
+  fileprivate var stored: PropertyListValue {
+    var value = propertyList
+    (value["began"], value["ended"]) = (.date(began), .date(ended))
+    return value
   }
 
   /// `ended with status 0`.

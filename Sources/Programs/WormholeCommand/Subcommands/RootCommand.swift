@@ -7,10 +7,14 @@ extension CommandDescription {
     discussion: """
       Values are JSON, one compact line each. Data, dates and special numbers, which JSON lacks, are \
       written as {"$data": "<base64>"}, {"$date": "<ISO 8601>"} and {"$real": "nan"}, and read back in \
-      this form. A dictionary whose only key really is one of these gets one more $: {"$$data": ...}.
+      this form. A dictionary whose only key really is one of these gets one more $: {"$$data": ...}. \
+      The times that the command itself adds are texts: "2026-01-31T20:15:00Z" (RFC 3339).
 
       A name that begins with a dash goes after --, and a command then after another one: \
       queue take -- -jobs -- cat. As the value of an option it goes after =: lock --name=-x -- cat.
+
+      For tools, 'help --json' lists the commands with their operands and options, and 'help queue --json' \
+      those of one noun.
 
       A duration is a number of seconds, or has a unit: 250ms, 90s, 5m, 2h or 7d.
 

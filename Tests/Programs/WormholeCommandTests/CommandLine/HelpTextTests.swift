@@ -1,9 +1,32 @@
+import FoundationEssentials
 import Testing
 import WormholeTerminals
 import WormholeTestSupport
 import WormholeWorkshop
 
 @testable import WormholeCommand
+
+/// What `help --json` prints.
+private struct Listing: Decodable {
+  struct Argument: Decodable {
+    let name: String
+    let help: String
+    let letter: String?
+    let value: String?
+    let values: [String]?
+    let standard: String?
+    let isRequired: Bool
+    let isRepeated: Bool
+    let isCommandLine: Bool
+  }
+  struct Command: Decodable {
+    let name: String
+    let help: String
+    let operands: [Argument]
+    let options: [Argument]
+  }
+  let commands: [Command]
+}
 
 @Suite("Help has the layout of swift-argument-parser", .blocking) struct HelpTextTests {
   private let sample = CommandDescription(
@@ -83,6 +106,31 @@ import WormholeWorkshop
 
       """
     #expect(HelpText(path: [sample, sample.subcommands[0]], columns: 80).rendered == expected)
+  }
+
+  private func listed(_ line: String) throws -> [Listing.Command] {
+    let text = try Session().shell(line).output
+    return try JSONDecoder().decode(Listing.self, from: Data(text.utf8)).commands
+  }
+
+  @Test("For tools, help --json lists each command with its operands and options")
+  func listing() throws {
+    let all = try listed("wormhole help --json")
+    let names = all.map(\.name)
+    #expect(names == CommandDescription.root.paths().map { $0.map(\.name).joined(separator: " ") })
+    #expect(names.contains("wormhole queue put") && Set(names).count == names.count)
+    #expect(all.allSatisfy { !$0.help.isEmpty && $0.options.contains { $0.name == "--help" } })
+    let claim = try #require(all.first { $0.name == "wormhole claim" })
+    #expect(claim.operands.map(\.name) == ["name"] && claim.operands[0].isRequired == false)
+    let time = try #require(claim.options.first { $0.name == "--for" })
+    #expect(time.value == "duration" && time.standard == "30m" && time.letter == nil)
+    let export = try #require(all.first { $0.name == "wormhole defaults export" })
+    let format = try #require(export.options.first { $0.name == "--format" })
+    #expect(format.values == ["xml", "binary", "json"] && !format.isRepeated)
+    let lock = try #require(all.first { $0.name == "wormhole lock" })
+    #expect(lock.operands.last?.isCommandLine == true)
+    let below = try listed("wormhole help queue --json").map(\.name)
+    #expect(below == names.filter { $0 == "wormhole queue" || $0.hasPrefix("wormhole queue ") })
   }
 
   @Test("The first help has 12 lines, and 'wormhole' alone fits 24; the rest is in help --all")

@@ -32,7 +32,7 @@ struct ClaimCommandTests {
         CLAIM  HOLDER  SINCE                 UNTIL
         n      a       TIME  TIME
         n
-        {"fence":N,"name":"n","since":{"$date":"TIME"},"until":{"$date":"TIME"},"who":"a"}
+        {"fence":N,"name":"n","since":"TIME","until":"TIME","who":"a"}
         0
         1
         wormhole: cannot release the claim "n": "a" has it, not "b"

@@ -312,7 +312,7 @@ import WormholeTestSupport
       day=$(($(date -ud @$clock +%j | sed 's/^0*//') - 1))
       TZ="XST0XDT-1,0/0,$day/$((change / 60)):$((change % 60))"; export TZ
       wormhole queue put jobs x --at "$(date -d @$((now + 600)) +%H:%M)" >"$T/null"
-      due=$(wormhole queue list jobs --json | sed 's/.*"due":{"$date":"\\([^"]*\\)".*/\\1/')
+      due=$(wormhole queue list jobs --json | sed 's/.*"due":"\\([^"]*\\)".*/\\1/')
       echo "$(((($(date -d "$due" +%s) - now) / 60) / 11))"
       """)
     #expect(outcome.output == "0\n", "\(outcome)")
