@@ -169,7 +169,10 @@ struct Oracle {
     if call.failure != nil { return [] }
     switch call.words[0] {
     case "cread":
-      guard call.to != nil else { return [] }
+      // A change in place passes a stopped reader, which may find parts of both contents.
+      let wasPassed =
+        outcome.wasStopped[call.process] && plan.roles.contains { $0.contains("cplace") }
+      guard call.to != nil, !wasPassed else { return [] }
       return [operation(.read, .value(UInt64(call.answer[0])), key: "f")]
     case "cwrite", "cplace":
       guard call.found.count == 2 else { return [] }
