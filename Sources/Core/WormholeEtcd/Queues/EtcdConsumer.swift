@@ -90,7 +90,8 @@ struct EtcdConsumer: ConsumerSource {
   private mutating func share(_ name: EntryFile, _ store: EtcdQueue) throws -> Bool {
     let look = try store.look(at: name)
     guard let whole = look.whole, whole.claim == nil else {
-      if look.whole == nil { own.view.noteEnd(of: name) }
+      // Another worker has shared or taken it: its other entries precede all that the view shows.
+      try own.view.refresh(until: store.container.callDeadline)
       return true
     }
     guard let batch = whole.batch else { return false }
