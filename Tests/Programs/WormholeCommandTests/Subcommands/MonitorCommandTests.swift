@@ -35,7 +35,7 @@ struct MonitorCommandTests {
       wormhole notify set volume 7; sees 'volume changed'
       wormhole notify post volume; sees 'volume posted'
       wormhole defaults write volume 8; sees 'defaults changed'
-      wormhole defaults write --suite s k '[1]'; sees 's changed'
+      wormhole defaults write --suite s k '[1]'; sees ' s changed'
       ends
       """)
     let expected = """
