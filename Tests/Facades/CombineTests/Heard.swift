@@ -40,7 +40,7 @@ extension Subscribers.Completion {
   }
 }
 
-/// A subscriber that asks only for what it is told to ask for, and may cancel at a value.
+/// A subscriber whose demand a test chooses, and which may cancel at a value.
 final class Asking<Input, Failure: Error>: Subscriber {
   let heard = Heard()
   private let more: Subscribers.Demand

@@ -33,7 +33,7 @@ struct OperatorTests {
   }
 
   @Test(
-    "filter, dropFirst and removeDuplicates publish some of the values, for each subscriber anew")
+    "filter, dropFirst and removeDuplicates leave values out, and keep a state for each subscriber")
   func selecting() {
     let even = subject.filter { $0.isMultiple(of: 2) }
     let rest = subject.dropFirst(2)
@@ -55,7 +55,7 @@ struct OperatorTests {
     _ = subscriptions
   }
 
-  @Test("asks for another value in the place of one that it leaves out, and for no more")
+  @Test("asks for one more value for each that it leaves out")
   func demand() {
     let asking = Asking<Int, Fault>()
     subject.dropFirst().filter { $0 > 1 }.subscribe(asking)

@@ -35,7 +35,8 @@ private final class Plain {
   func add() { count += 1 }
 }
 
-/// Has properties that its publisher must not read.
+/// Has properties that its publisher must not read. `@unchecked`, because a lock protects the items, and one
+/// thread uses the rest.
 private final class Worker: ObservableObject, CustomReflectable, @unchecked Sendable {
   @Published var title = ""
   @Published var length = 0
@@ -48,7 +49,8 @@ private final class Worker: ObservableObject, CustomReflectable, @unchecked Send
     $title.map(\.count).assign(to: &$length)
   }
 
-  var customMirror: Mirror { fatalError("nothing looks at it") }
+  // A look is the fault that a test finds.
+  var customMirror: Mirror { fatalError("something looks at it") }
   func add(_ item: Int) { lock.withLock { items = [item] } }
 }
 

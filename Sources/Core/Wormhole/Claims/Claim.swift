@@ -8,8 +8,8 @@ import WormholeSystem
 /// one process holds as long as it runs is a `Presence`, or for a file `wormhole lock`.
 ///
 /// The claim ends at its time, by `release(as:)`, or with a process that was named. It does not protect
-/// anything by itself: others respect it by asking for it, and a change with its fence is refused once the
-/// claim is another's, however late it comes.
+/// anything by itself: others respect it by asking for it, and a change with its fence is refused, also
+/// after a long pause, if another holder has had the claim since.
 ///
 /// ```swift
 /// let build = container.claim("build")
@@ -218,7 +218,7 @@ public struct Claim: Sendable {
     as who: String, for time: Duration, _ owner: ProcessIdentity?,
     until deadline: ContinuousClock.Instant
   ) throws -> Attempt {
-    // Whoever has the value's lease has it for a moment.
+    // Other processes hold the value's lease only briefly.
     let terms = ChangeTerms(
       until: max(deadline, .now + Value.standardTerm), expiresAfter: time)
     return try value.edit(terms) { snapshot in

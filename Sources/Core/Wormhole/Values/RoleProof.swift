@@ -35,7 +35,7 @@ package struct RoleProof: Sendable {
   /// because a sweep or a program may have removed the last one; or the last plus one.
   static func next(after snapshot: ValueSnapshot) -> UInt64 {
     let now = UInt64(clamping: realTime().millisecondsSince1970)
-    // The number of damaged content is unknown, so no process can have the role by it.
+    // `try?`, because damaged content has no number: no process can have the role by it.
     let last = (try? number(in: snapshot)) ?? 0
     return max(now, last &+ 1)
   }

@@ -6,7 +6,7 @@ class ObjectCoder: NSCoder {
 
   init(_ archiver: NSKeyedArchiver?) { self.archiver = archiver }
 
-  /// Returns what is encoded in the place of an object.
+  /// Returns what is encoded instead of an object.
   func replacement(for object: Any) -> Any { object }
 
   override var allowsKeyedCoding: Bool { true }

@@ -135,7 +135,7 @@ struct SharedBatchTests {
   }
 
   @Test(
-    "are told how they ended, each for itself, while others of them wait", .waiting, .bothEngines)
+    "have one end each, which their sender learns while others still wait", .waiting, .bothEngines)
   func ends() async throws {
     let ids = try scene.sendTogether([0, 1, 2], from: "a", keeping: [0, 1, 2])
     let sender = try queue.sender("a")
