@@ -25,8 +25,8 @@ struct LaunchOptions: Sendable {
       --container DIRECTORY the container in this directory, which must exist, or etcd://HOST/PREFIX
                             the environment variables WORMHOLE_GROUP and WORMHOLE_CONTAINER
                             have the same meaning
-      --name NAME           this watch's name; 'wormhole peer pairing add NAME' pairs it, and
-                            'wormhole peer pairing switch NAME' makes it the phone's active watch
+      --name NAME           this watch's name; 'wormhole peer pairing NAME' pairs it, and
+                            'wormhole peer pairing --activate NAME' makes it the phone's active watch
       --background          without input, until idle; the watch starts the phone so
 
     A screen on a terminal, where "?" shows the keys. With NO_COLOR it has no colours but those of

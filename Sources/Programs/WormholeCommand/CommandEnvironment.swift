@@ -1,5 +1,6 @@
 import WormholePropertyLists
 import WormholeSystem
+import WormholeTerminals
 import WormholeToolkit
 
 /// The process around a command; tests pass their own.
@@ -126,11 +127,19 @@ extension CommandEnvironment {
       guard !arguments.has("json") else { return try print(json: item.propertyList) }
       rows.append(cells(item))
       guard rows.count == 10_000 else { return }
-      try print(TextTable(head, rows, columns: tableColumns).rendered)
+      try print(marked(TextTable(head, rows, columns: tableColumns).rendered))
       rows = []
     }
-    try print(TextTable(head, rows, columns: tableColumns).rendered)
+    try print(marked(TextTable(head, rows, columns: tableColumns).rendered))
     if count == 0 { throw ExitStatus.no }
+  }
+
+  /// The same text; at a terminal with colours, the words for what needs a look are red.
+  func marked(_ text: String) -> String {
+    guard Palette.wanted(isTerminal: isTerminal, variable: variable) == .colours else {
+      return text
+    }
+    return text.replacing(/\b(?:failed|stopped|suspended)\b/) { "\u{1B}[31m\($0.output)\u{1B}[0m" }
   }
 
   /// Writes a sentence for people, after the program's name.

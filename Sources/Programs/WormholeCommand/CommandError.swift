@@ -53,6 +53,24 @@ func reporting<Result: ~Copyable>(
   }
 }
 
+/// The error of a wait for what another process has.
+struct InUse: Error {
+  let error: any DescribedError
+}
+
+/// Makes a call that waits for what only one process at a time has.
+///
+/// - Throws: `InUse` if another process had it until the end of the wait.
+func noticingUse<Result>(_ call: () throws -> Result) throws -> Result {
+  do {
+    return try call()
+  } catch let error as AppGroupError where error.code == .timedOut && error.holder != nil {
+    throw InUse(error: error)
+  } catch let error as PeerError where error.code == .timedOut && error.holder != nil {
+    throw InUse(error: error)
+  }
+}
+
 /// The sentence in which the program reports an error.
 ///
 /// The remedies of the libraries' errors name methods. For content that cannot be read, the program
@@ -60,6 +78,7 @@ func reporting<Result: ~Copyable>(
 /// container keeps its own remedy.
 func sentence(of error: any Error) -> String {
   switch error {
+  case let error as InUse: sentence(of: error.error)
   case let error as AppGroupError where error.action == ForeignFile.action: "\(error)"
   case let error as AppGroupError
   where [.damaged, .notAValue].contains(error.code)
@@ -116,12 +135,15 @@ struct ExitStatus: RawRepresentable, Hashable, Error {
   let rawValue: Int32
 
   static let done = ExitStatus(rawValue: 0)
-  /// No such message, lock busy, peer unreachable, replaced by another process, or another negative
-  /// answer.
+  /// Not there, lost to another process, or another negative answer; a lock that others hold, as with flock(1).
   static let no = ExitStatus(rawValue: 1)
   static let usage = ExitStatus(rawValue: 64)
   static let badData = ExitStatus(rawValue: 65)
+  /// No process answers, or etcd does not.
+  static let outOfReach = ExitStatus(rawValue: 69)
   static let inputOutput = ExitStatus(rawValue: 74)
+  /// Another process has the role, the queue or the container.
+  static let inUse = ExitStatus(rawValue: 75)
   static let permission = ExitStatus(rawValue: 77)
   static let deadline = ExitStatus(rawValue: 124)
   static let commandNotExecutable = ExitStatus(rawValue: 126)
@@ -154,6 +176,7 @@ extension ExitStatus {
       switch error {
       case let error as AppGroupError where hasTimeout && error.code == .unreachable: .deadline
       case let error as CommandError: error.status
+      case is InUse: .inUse
       case let error as AppGroupError: Self.status(of: error)
       case let error as FileCoordinationError: Self.status(of: error)
       case let error as PeerError: Self.status(of: error)
@@ -183,6 +206,7 @@ extension ExitStatus {
     case .tooLarge: error.errorNumber == nil ? .badData : .inputOutput
     // Another process has the lease that this one had.
     case .leaseLost: .no
+    case .unreachable: .outOfReach
     case .timedOut, .outcomeUnknown: .deadline
     case .notSupported: .usage
     default: .inputOutput
@@ -201,9 +225,8 @@ extension ExitStatus {
 
   private static func status(of error: PeerError) -> ExitStatus {
     switch error.code {
-    case .unreachable, .cancelled, .failed, .notHandled, .notAnswered, .notActive, .replaced,
-      .notLaunched:
-      .no
+    case .unreachable, .notHandled, .notLaunched: .outOfReach
+    case .cancelled, .failed, .notAnswered, .notActive, .replaced: .no
     case .timedOut: .deadline
     case .tooLarge, .unsupportedValue, .unexpectedValue, .damaged: .badData
     default:

@@ -50,7 +50,7 @@ struct WormholeProgram {
       }
     case .help(let path, let isWhole):
       let help = HelpText(path: path, columns: environment.columns)
-      try environment.print(isWhole ? help.rendered : help.first)
+      try environment.print(isWhole ? help.rendered : help.short)
     case .listing(let path):
       try environment.print(json: CommandListing(path: path).propertyList)
     case .text(let text): try environment.print(text)
@@ -84,8 +84,9 @@ extension ParsedArguments {
     guard command.options.contains(where: { $0.name == "timeout" }) else {
       return Self.standardTime
     }
-    // In these commands, --timeout belongs to an option that is not given.
-    let isConditional = command.options.contains { ["watch", "wait"].contains($0.name) }
-    return isConditional && !has("watch") && text("wait") == nil ? Self.standardTime : nil
+    // In commands with one of these, --timeout belongs to an option that is not given.
+    let conditions = ["watch", "wait", "new"]
+    return command.options.contains { conditions.contains($0.name) }
+      && !(conditions + ["follow"]).contains(where: isGiven) ? Self.standardTime : nil
   }
 }

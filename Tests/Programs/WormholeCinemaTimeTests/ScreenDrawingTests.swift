@@ -175,7 +175,7 @@ struct ScreenDrawingTests {
       seen += ScreenDrawing.draw(&state, columns: 20, rows: 8).lines(in: .characters).joined()
       _ = state.press("j")
     }
-    #expect(seen.contains("│ peer pairing add") && seen.contains("│ NAME "), "\(seen)")
+    #expect(seen.contains("│ peer pairing") && seen.contains("│ NAME "), "\(seen)")
   }
 
   @Test("shows details on a phone that a watch omits")

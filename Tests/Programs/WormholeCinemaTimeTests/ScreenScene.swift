@@ -65,7 +65,7 @@ enum ScreenScene: String, CaseIterable {
     case .obstacle:
       state.isOtherReachable = false
       state.obstacle =
-        "No watch is paired: wormhole --group group.cinematime peer pairing add NAME"
+        "No watch is paired: wormhole --group group.cinematime peer pairing NAME"
     default: break
     }
     if [.ticket, .watchTicket].contains(self) {

@@ -95,7 +95,8 @@ private final class TwoMachines {
       "TMPDIR='\(directory.path)' XDG_STATE_HOME='\(state(of: .phone))' "
       + "WORMHOLE_CONTAINER='\(container(of: phone))'"
     let agent = try phone.run(
-      "\(variables) '\(BuiltProgram.path("wormhole"))' peer launch agent >'\(said)' 2>&1 & echo $!")
+      "\(variables) '\(BuiltProgram.path("wormhole"))' peer launch --agent >'\(said)' 2>&1 & echo $!"
+    )
     try phone.run("until grep -q listening '\(said)'; do kill -0 \(agent) && sleep 0.05; done")
     self.agent = agent
   }

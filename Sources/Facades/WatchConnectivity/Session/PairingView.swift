@@ -57,14 +57,14 @@ struct PairingView: Sendable {
       guard isPaired else {
         throw WCError(
           .deviceNotPaired,
-          reason: "Pair this watch with the phone: wormhole peer pairing add \(name).")
+          reason: "Pair this watch with the phone: wormhole peer pairing \(name).")
       }
       guard try hasPhoneApp() else { throw WCError(.companionAppNotInstalled) }
       return Pairing.phone
     }
     guard let counterpart, let watch = phone[counterpart] else {
       throw WCError(
-        .deviceNotPaired, reason: "Pair a watch with the phone: wormhole peer pairing add NAME.")
+        .deviceNotPaired, reason: "Pair a watch with the phone: wormhole peer pairing NAME.")
     }
     guard watch.isAppInstalled else { throw WCError(.watchAppNotInstalled) }
     return counterpart

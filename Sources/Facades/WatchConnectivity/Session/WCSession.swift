@@ -83,7 +83,7 @@ open class WCSession: NSObject, @unchecked Sendable {
   ///   - role: the side of this process.
   ///   - container: the container that both sides share.
   ///   - watchName: on the watch: its name. A watch that is not named "watch" must be paired first:
-  ///     `wormhole peer pairing add NAME`.
+  ///     `wormhole peer pairing NAME`.
   ///   - replyTimeout: how long a message waits for its reply; 5 minutes by default.
   public static func configure(
     role: Role, container: SharedContainer, watchName: String = "watch",
@@ -210,7 +210,7 @@ open class WCSession: NSObject, @unchecked Sendable {
   open var watchDirectoryURL: URL? { directoryOfWatch }
 
   /// On the watch: whether the phone has the app. It has, unless the watch is not paired, or
-  /// `wormhole peer pairing add phone --of WATCH --without-app` says otherwise.
+  /// `wormhole peer pairing phone --of WATCH --without-app` says otherwise.
   open var isCompanionAppInstalled: Bool { hasCounterpartApp }
 
   /// Always false: no process here is locked after a reboot.

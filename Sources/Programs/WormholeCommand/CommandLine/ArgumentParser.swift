@@ -263,10 +263,16 @@ extension ArgumentParser {
     return assigned
   }
 
+  /// Whether the words after `--` must be there.
+  var isTailNeeded: Bool {
+    guard let tail = command.tail, !tail.isOptional else { return false }
+    return tail.replacement.map { optionValues[$0] == nil } ?? true
+  }
+
   private func checkTail() throws(UsageError) {
     guard let description = command.tail else { return }
     if let tail, tail.isEmpty { throw error("missing '<\(description.name)>' after '--'") }
-    if tail == nil, !description.isOptional {
+    if tail == nil, isTailNeeded {
       throw error("missing expected argument '\(description.synopsis)'")
     }
   }
@@ -274,7 +280,9 @@ extension ArgumentParser {
   private func selectedName(
     _ variable: (String) -> String?
   ) throws(UsageError) -> ContainerSelection.Name? {
-    let isUsed = command.containerOption.map { optionValues[$0] != nil } ?? true
+    let isUsed =
+      command.containerOption.map { optionValues[$0] != nil }
+      ?? command.flagWithoutContainer.map { !flags.contains($0) } ?? true
     guard command.needsContainer, isUsed else { return nil }
     do throws(Misuse) {
       let name = try ContainerSelection.Name.chosen(

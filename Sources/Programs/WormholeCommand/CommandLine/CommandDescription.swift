@@ -6,7 +6,7 @@ struct CommandDescription: Sendable {
   let abstract: String
   /// The rest of the help; an empty line separates paragraphs.
   var discussion = ""
-  /// The first help of a program with many commands; empty if that is the whole one.
+  /// The short help of a program with many commands, if it is not made from the rest.
   var summary = ""
   var arguments: [ArgumentDescription] = []
   /// Options that this command and every command below it accept, at any place in the line.
@@ -18,6 +18,8 @@ struct CommandDescription: Sendable {
   var needsContainer = true
   /// The option without which the command uses no container; nil if it always uses one.
   var containerOption: String?
+  /// The flag with which the command uses no container.
+  var flagWithoutContainer: String?
   /// Not shown to people: the completion scripts ask it.
   var isHidden = false
   /// The work; nil for a command with subcommands. It throws an error whose exit status
@@ -36,7 +38,10 @@ struct CommandDescription: Sendable {
 
   var positionals: [ArgumentDescription] { arguments.filter { $0.place == .operand } }
 
+  /// All options that are accepted.
   var options: [ArgumentDescription] { arguments.filter { $0.place == .option } }
+
+  var shownOptions: [ArgumentDescription] { options.filter { !$0.isHidden } }
 
   /// `-- COMMAND…`: the words after `--` are the command line of another program, taken verbatim.
   var tail: ArgumentDescription? { arguments.first { $0.place == .tail } }
@@ -75,8 +80,18 @@ struct ArgumentDescription: Sendable {
   var isRequired = false
   /// Takes all remaining operands, as only the last one may; or an option may be repeated.
   var isRepeating = false
+  /// The option with which the words after `--` are missing.
+  var replacement: String?
   /// Words that begin with a dash, and are operands here, not options: `-int`.
   var markers: [String] = []
+  /// Whether an option is accepted and not shown to people.
+  var isHidden = false
+
+  var hidden: Self {
+    var description = self
+    description.isHidden = true
+    return description
+  }
 
   static func operand(_ name: String, _ kind: ValueKind = .text, help: String) -> Self {
     Self(place: .operand, name: name, help: help, kind: kind)
@@ -113,8 +128,12 @@ struct ArgumentDescription: Sendable {
   }
 
   /// The command line of another program, after `--`.
-  static func command(_ name: String = "command", help: String) -> Self {
-    Self(place: .tail, name: name, help: help, isRepeating: true)
+  ///
+  /// - Parameter option: an option with which there is none.
+  static func command(
+    _ name: String = "command", help: String, replacedBy option: String? = nil
+  ) -> Self {
+    Self(place: .tail, name: name, help: help, isRepeating: true, replacement: option)
   }
 
   /// - Parameter noun: What the command is run for, and gets on standard input: "message".
@@ -149,6 +168,11 @@ struct ArgumentDescription: Sendable {
 }
 
 extension CommandDescription {
+  /// The options of the last command of `path` that are shown, in the order in which the help lists them.
+  static func shownOptions(at path: [CommandDescription]) -> [ArgumentDescription] {
+    options(at: path).filter { !$0.isHidden }
+  }
+
   /// The options of the last command of `path`, in the order in which the help lists them.
   static func options(at path: [CommandDescription]) -> [ArgumentDescription] {
     guard let command = path.last else { return [] }

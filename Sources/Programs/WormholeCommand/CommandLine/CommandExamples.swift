@@ -18,7 +18,7 @@ enum CommandExamples {
     echo '{"row":3}' | wormhole send ticket
     wormhole read seats
     wormhole read 'seat*'
-    wormhole read greeting --raw
+    wormhole read greeting --format raw
     wormhole listen seats
     wormhole listen 'seat*' --current --count 1
     wormhole listen seats -- ./print
@@ -27,40 +27,35 @@ enum CommandExamples {
     wormhole remove --all
     wormhole update visitors --default 0 -- jq '. + 1'
     wormhole update from to -- jq '.from += -5 | .to += 5'
-    wormhole update settings -- ./change
-    wormhole incr visitors
-    wormhole incr budget -5 --expires 1h
+    wormhole update visitors --add 1
+    wormhole update budget --add -5 --expires 1h
 
     wormhole notify post lights
-    wormhole notify set volume 7 && wormhole notify post volume
+    wormhole notify state volume 7 && wormhole notify post volume
     wormhole notify wait lights
     wormhole notify wait lights volume --timeout 5m
     wormhole notify wait lights -- ./print
-    wormhole notify get volume
-    level=$(wormhole notify get volume)
-    wormhole notify set volume 7
-    wormhole notify get volume && wormhole notify set volume 0
+    wormhole notify state volume
+    level=$(wormhole notify state volume)
+    wormhole notify state volume 7
     wormhole notify remove volume
-    wormhole notify set volume 7 && wormhole notify remove volume
+    wormhole notify state volume 7 && wormhole notify remove volume
 
     wormhole queue put jobs '{"film":"Metropolis"}'
     wormhole queue put jobs report --at 07:00
-    find . -name '*.jpg' | wormhole queue put jobs --lines --string
+    find . -name '*.jpg' | wormhole queue put jobs --lines --as string
     wormhole queue put jobs --env PATH -- ./print -n 2
     wormhole queue take jobs
     wormhole queue take jobs --follow --retries 3 -- ./print
     wormhole queue take jobs --follow -j 4 --limit 5m -- ./print
     wormhole queue take jobs --run -j 4
-    wormhole queue peek jobs
-    wormhole queue peek jobs --count 10 --envelope
     wormhole queue list
     wormhole queue list jobs
-    wormhole queue list jobs --json
+    wormhole queue list jobs --next --count 10
     id=$(wormhole queue put jobs -- ./print) && wormhole queue list jobs "$id"
     id=$(wormhole queue put jobs 8) && wormhole queue remove jobs "$id"
     wormhole queue remove jobs --failed
-    wormhole queue purge jobs --yes
-    wormhole queue purge jobs --yes --timeout 1m
+    wormhole queue remove jobs --all --yes
     wormhole queue retry jobs --failed
     wormhole queue list jobs && wormhole queue retry jobs --failed
 
@@ -73,16 +68,14 @@ enum CommandExamples {
     wormhole presence wait till -- ./print
 
     wormhole log append events '{"film":"Metropolis"}'
-    ./serve | wormhole log append events --lines --string
+    ./serve | wormhole log append events --lines --as string
     wormhole log read events
-    wormhole log read events --as printer
-    wormhole log read events --since 2h --details
-    wormhole log follow events --new
-    wormhole log follow events --as printer -- ./print
+    wormhole log read events --subscriber printer
+    wormhole log read --follow events --new
+    wormhole log read --follow events --subscriber printer -- ./print
     wormhole log bounds events
     wormhole log bounds events --messages 1000 --age 7d
-    wormhole log forget events printer
-    wormhole log read events --as new && wormhole log forget events new
+    wormhole log remove events --subscriber printer
     wormhole log remove events --yes
     wormhole log append sales 7 && wormhole log remove sales --yes
 
@@ -114,30 +107,21 @@ enum CommandExamples {
     wormhole peer receive watch --retries 3 -- ./print
     wormhole peer context watch '{"theme":"dark"}'
     wormhole peer context watch
-    wormhole peer transfer watch poster.jpg
-    wormhole peer transfer watch poster.jpg --metadata '{"film":7}'
-    wormhole peer receive-files watch --into received
-    wormhole peer receive-files watch --into received --count 1
+    wormhole peer send watch --file poster.jpg
+    wormhole peer send watch '{"film":7}' --file poster.jpg
+    wormhole peer receive watch --files received
     wormhole peer transfers wormhole
     wormhole peer transfers --forget processed
     wormhole status && wormhole peer transfers --retry failed
     id=$(wormhole peer send watch hello) && wormhole peer transfers --remove "$id"
-    wormhole peer launch set printer -- ./serve
-    wormhole peer launch set printer --on request,queued -- ./serve
-    wormhole peer launch show till
-    wormhole peer launch show till >registration.json
-    wormhole peer launch remove till
-    wormhole peer list && wormhole peer launch remove till
-    wormhole peer launch agent --container etcds://host-1/cinema
-    wormhole peer launch agent till --container etcds://host-1/cinema
-    wormhole peer pairing show
-    wormhole peer pairing show --of phone
-    wormhole peer pairing add watch-2
-    wormhole peer pairing add watch-2 --without-complication
-    wormhole peer pairing remove watch
-    wormhole peer pairing add watch-2 && wormhole peer pairing remove watch-2
-    wormhole peer pairing switch watch
-    wormhole peer pairing add watch-2 && wormhole peer pairing switch watch-2
+    wormhole peer launch printer --on request,queued -- ./serve
+    wormhole peer launch till
+    wormhole peer launch --remove till
+    wormhole peer launch --agent --container etcds://host-1/cinema
+    wormhole peer pairing
+    wormhole peer pairing watch-2 --without-complication
+    wormhole peer pairing --remove watch
+    wormhole peer pairing --activate watch
 
     wormhole lock settings.json -- sed -i s/old/new/ {}
     wormhole lock -n --name nightly-backup -- ./backup
@@ -157,10 +141,10 @@ enum CommandExamples {
     wormhole ls
     wormhole ls 'seat*' --only message
     wormhole ls -l seats
-    wormhole ls -l seats jobs --json
+    wormhole ls --groups
     wormhole status
     wormhole status --watch
-    wormhole status --json --pretty
+    wormhole status --json
     wormhole doctor
     wormhole doctor --sweep
     wormhole copy ../copy
@@ -171,8 +155,6 @@ enum CommandExamples {
     wormhole restore - --container new <old.backup
     wormhole destroy --yes
     wormhole backup cinema.backup && wormhole destroy --yes
-    wormhole groups
-    wormhole groups --json
 
     wormhole etcd init host-1 host-2 host-3
     wormhole etcd init localhost --directory trial
@@ -189,7 +171,7 @@ enum CommandExamples {
       wormhole listen seats --current
 
     Count, and change several values in one step:
-      wormhole incr visitors
+      wormhole update visitors --add 1
       wormhole update from to -- jq '.from += -5 | .to += 5'
 
     Give work to several processes; none is lost, and one whose worker is stopped or
@@ -209,7 +191,7 @@ enum CommandExamples {
 
     Record events, and let each reader go on where it was:
       wormhole log append events '{"sold":2}'
-      wormhole log follow events --as printer -- ./print
+      wormhole log read --follow events --subscriber printer -- ./print
 
     Ask a running process:
       wormhole peer serve till -- ./answer

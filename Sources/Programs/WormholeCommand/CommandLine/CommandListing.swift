@@ -18,7 +18,7 @@ private struct ListedCommand: JSONObject {
     let command = path[path.count - 1]
     return .object([
       "name": path.map(\.name).joined(separator: " "), "help": command.abstract,
-      "operands": command.operands, "options": CommandDescription.options(at: path),
+      "operands": command.operands, "options": CommandDescription.shownOptions(at: path),
     ])
   }
 }

@@ -28,7 +28,7 @@ struct HelpText {
     }
     text += "\n\nUSAGE: \(usage(indent: 7))\n"
     text += section("ARGUMENTS", command.operands.map { ("<\($0.name)>", $0.help) })
-    text += section("OPTIONS", CommandDescription.options(at: path).map(element))
+    text += section("OPTIONS", CommandDescription.shownOptions(at: path).map(element))
     let examples = CommandExamples.lines(of: path)
     text += section("EXAMPLES", examples.map { ($0, "") })
     text += section("SUBCOMMANDS", command.shownSubcommands.map { ($0.name, $0.abstract) })
@@ -39,14 +39,47 @@ struct HelpText {
     return text
   }
 
-  /// The first help: what a program with many commands prints unless the whole help is wanted.
-  var first: String { command.summary.isEmpty ? rendered : command.summary + "\n" }
+  /// The help that is printed unless the whole one is wanted: at most 30 lines of 80 columns. A line
+  /// explains each argument, and the manual has the rest.
+  var short: String {
+    if !command.summary.isEmpty { return command.summary + "\n" }
+    var text = TextWrapping.wrap("OVERVIEW: \(command.abstract)", columns: columns, indent: 0)
+    text += "\n\nUSAGE: \(usage(indent: 7, listing: 4, command.shownOptions))\n"
+    text += section("ARGUMENTS", command.operands.map { ("<\($0.name)>", short($0.help)) })
+    text += section(
+      "OPTIONS", command.shownOptions.map { (element($0).label, short($0.explanation)) })
+    let examples = CommandExamples.lines(of: path).filter { $0.count + 2 <= columns }
+    text += section("EXAMPLES", examples.prefix(2).map { ($0, "") })
+    text += section(
+      "SUBCOMMANDS", command.shownSubcommands.map { ($0.name, short($0.abstract)) })
+    let page = ([path[0].name] + path.dropFirst().prefix(1).map(\.name)).joined(separator: "-")
+    let hint = "More: '\(helpInvocation) --all', or 'man \(page)'."
+    return text + "\n" + TextWrapping.wrap(hint, columns: columns, after: "") + "\n"
+  }
+
+  /// The longest beginning of an explanation that ends where a clause does and fits into a line.
+  private func short(_ text: String) -> String {
+    let room = columns - Self.labelColumn
+    if text.count <= room { return text }
+    for marks in [["; ", ": ", ". ", " ("], [", "]] {
+      let ends = marks.flatMap { text.ranges(of: $0).map(\.lowerBound) }
+      let parts = ends.map { text[..<$0] }.filter { $0.count < room }
+      guard let part = parts.max(by: { $0.count < $1.count }) else { continue }
+      return part.last == "." ? String(part) : part + "."
+    }
+    return text
+  }
 
   /// The synopsis; lines after the first are indented by `indent`, the width of the text before it.
-  func usage(indent: Int) -> String {
-    let listed = command.options + CommandDescription.globalOptions(at: path)
+  ///
+  /// - Parameter most: The number of options above which they are not listed.
+  func usage(
+    indent: Int, listing most: Int = maximumListedOptions, _ options: [ArgumentDescription]? = nil
+  ) -> String {
+    let listed =
+      options ?? command.shownOptions + CommandDescription.globalOptions(at: path)
     var parts = [path.map(\.name).joined(separator: " ")]
-    let isShort = listed.count > Self.maximumListedOptions
+    let isShort = listed.count > most
     if isShort { parts.append("[<options>]") }
     parts += listed.compactMap {
       $0.isRequired ? $0.spelling : isShort ? nil : "[\($0.spelling)]"
@@ -103,7 +136,7 @@ struct UsageError: Error {
     let help = HelpText(path: path, columns: columns)
     // Not wrapped: the reason quotes what the user typed.
     let first = "\(path[0].name): \(reason)"
-    if wantsWholeHelp { return first + "\n\n" + help.first }
+    if wantsWholeHelp { return first + "\n\n" + help.short }
     return """
       \(first)
       Usage: \(help.usage(indent: 7))

@@ -28,17 +28,18 @@ enum Suggestion {
   static let commands: [(command: String, words: String)] = [
     ("read", "get cat mget show"), ("send", "set put pub publish mset setex write"),
     ("listen", "sub subscribe psubscribe"), ("remove", "rm del delete unlink unset clear"),
-    ("ls", "keys list"), ("incr", "increment inc incrby"), ("send --if-version none", "setnx"),
-    ("incr NAME -1", "decr decrement dec decrby"),
+    ("ls", "keys list"), ("ls --groups", "groups"),
+    ("update NAME --add 1", "incr increment inc incrby"), ("send --if-version none", "setnx"),
+    ("update NAME --add -1", "decr decrement dec decrby"),
     ("ls -l", "exists type ttl stat"), ("status", "info endpoint member"),
     ("lock", "flock with-lock"), ("presence enter", "run start supervise"),
     ("monitor", "events top"),
     ("queue put", "push add enqueue lpush rpush ts tsp nq"),
     ("queue take", "pop get dequeue lpop rpop blpop brpop next work"),
-    ("queue peek", "head first"), ("queue list", "ls llen lrange"),
-    ("queue remove", "rm del delete clear"),
+    ("queue list --next", "head first peek"), ("queue list", "ls llen lrange"),
+    ("queue remove", "rm del delete clear"), ("queue remove --all", "purge"),
     ("log append", "add put write xadd"), ("log read", "cat get history xread xrange"),
-    ("log follow", "tail"),
+    ("log read --follow", "tail follow"),
     ("presence enter --exclusive", "elect"), ("presence enter", "join"),
     ("presence list", "ls who"),
     ("notify post", "send pub publish"), ("notify wait", "listen sub subscribe"),
@@ -137,10 +138,9 @@ extension ArgumentParser {
   /// The command line with the `--` that was forgotten before the command of another program; nil if
   /// the operands are not more than expected.
   var lineWithTail: String? {
-    let isNeeded = command.tail.map { !$0.isOptional } ?? false
     // A list takes every operand; where a command must follow, it is probably the second.
     guard command.tail != nil, tail == nil,
-      isNeeded || !command.positionals.contains(where: \.isRepeating),
+      isTailNeeded || !command.positionals.contains(where: \.isRepeating),
       operands.count > command.positionals.count
     else { return nil }
     // An optional operand and a command may exclude each other.

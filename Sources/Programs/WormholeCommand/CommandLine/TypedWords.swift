@@ -65,9 +65,7 @@ struct TypedWords {
       let domain = "a domain is --suite \((arguments.text("key") ?? "").quotedForShell)"
       return "unexpected argument '\(words[1])'; an array begins with -array, and \(domain)"
     }
-    if let form = ["string", "data", "strict"].first(where: arguments.has) {
-      return "--\(form) and \(words[0]) exclude each other"
-    }
+    if arguments.isGiven("as") { return "--as and \(words[0]) exclude each other" }
     do {
       // JSON is read later: it is data, and its errors have another status.
       _ = try TypedWords(words) { .string($0) }

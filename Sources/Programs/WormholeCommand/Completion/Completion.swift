@@ -85,7 +85,7 @@ struct Completion {
     let positionals = command.positionals
     if current.hasPrefix("-"), !asksForHelp {
       return .words(
-        CommandDescription.options(at: path).map { ("--\($0.name)", $0.help) }
+        CommandDescription.shownOptions(at: path).map { ("--\($0.name)", $0.help) }
           + positionals.flatMap(\.markers).map { ($0, "") })
     }
     let subcommands = command.shownSubcommands.map { ($0.name, $0.abstract) }

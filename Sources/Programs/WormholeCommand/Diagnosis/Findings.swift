@@ -105,7 +105,7 @@ struct Findings {
         unreadable($0, "the message \($0.identifier.quoted)", otherWay: "send it again, or ")
       }
       + report.own.values.map {
-        unreadable($0, OwnTitles.use(ofValue: $0.identifier).title, option: "quarantine-own")
+        unreadable($0, OwnTitles.use(ofValue: $0.identifier).title, kind: "own")
       }
       + report.names.notifications.map(unreadableState) + report.names.logs.map(unusable)
       + report.leases.map(overdue) + Self.leftovers.map(leftover)
@@ -170,9 +170,9 @@ struct Findings {
 
   private func unreadable(
     _ content: ContainerReport.NamedContent, _ title: String, otherWay: String = "",
-    option: String = "quarantine"
+    kind: String = "message"
   ) -> Finding? {
-    let command = program + "doctor --\(option) \(content.identifier.quotedForShell)"
+    let command = program + "doctor --quarantine \("\(kind):\(content.identifier)".quotedForShell)"
     let kept = content.kept.map { "the version of \($0.secondsText)" }
     let putAside = (otherWay + "put the file aside").capitalizedFirst
     guard case .unreadable(let error) = content.condition else {
@@ -216,7 +216,8 @@ struct Findings {
       advice: isDamaged
         ? "Put its file aside; the messages stay, and its bounds have to be set again:"
         : Self.remedy(fault),
-      command: isDamaged ? program + "doctor --quarantine-log \(log.name.quotedForShell)" : nil)
+      command: isDamaged ? program + "doctor --quarantine \("log:\(log.name)".quotedForShell)" : nil
+    )
   }
 
   private func unreadableState(_ content: ContainerReport.NamedContent) -> Finding? {
@@ -226,7 +227,7 @@ struct Findings {
       what: "The state of the notification \(content.identifier.quoted) cannot be read: "
         + "\(error.briefReason).",
       path: content.path, advice: "Set it again:",
-      command: program + "notify set \(content.identifier.quotedForShell) 0")
+      command: program + "notify state \(content.identifier.quotedForShell) 0")
   }
 
   private func overdue(_ lease: ContainerReport.HeldLease) -> Finding? {

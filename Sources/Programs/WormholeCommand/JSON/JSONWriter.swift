@@ -145,16 +145,24 @@ enum JSONInput {
 
 enum OutputFormat: String, CaseIterable, Sendable {
   case json
+  /// JSON on several lines.
+  case pretty
+  /// A string as its text, data as its bytes.
+  case raw
   case plist
   case binary
 
-  /// The printed form: JSON and XML end with a line break, a binary property list does not.
-  func bytes(
-    _ value: PropertyListValue, of object: String, isPretty: Bool = false
-  ) throws -> [UInt8] {
+  /// The printed form: JSON, text and XML end with a line break, data and a binary property list do not.
+  func bytes(_ value: PropertyListValue, of object: String) throws -> [UInt8] {
     do {
+      switch (self, value) {
+      case (.raw, .string(let text)): return Array((text + "\n").utf8)
+      case (.raw, .data(let bytes)): return Array(bytes)
+      default: break
+      }
       switch self {
-      case .json: return try JSONWriter.bytes(value, isPretty: isPretty) + [UInt8(ascii: "\n")]
+      case .json, .raw, .pretty:
+        return try JSONWriter.bytes(value, isPretty: self == .pretty) + [UInt8(ascii: "\n")]
       case .plist: return try Array(value.xmlData())
       case .binary: return try value.binaryBytes()
       }

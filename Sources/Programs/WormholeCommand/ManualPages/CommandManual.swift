@@ -27,7 +27,7 @@ struct CommandManual {
     text += Roff.heading("OPTIONS")
     text += Roff.bold("--group") + " and " + Roff.bold("--container")
     text += " may stand at any place of the line.\n"
-    text += CommandDescription.options(at: [root]).map(item).joined()
+    text += CommandDescription.shownOptions(at: [root]).map(item).joined()
     text += Roff.heading("COMMANDS")
     text += root.shownSubcommands.map { command in
       Roff.item("\(Roff.bold(name(command)))(1)", Roff.escaped(command.abstract))
@@ -99,7 +99,7 @@ struct CommandManual {
     guard let command = path.last else { return "" }
     let operands = command.operands.map { Roff.escaped($0.synopsis) }
     let parts =
-      [Roff.bold(path.map(\.name).joined(separator: " ")), options(command.options)] + operands
+      [Roff.bold(path.map(\.name).joined(separator: " ")), options(command.shownOptions)] + operands
     return parts.filter { !$0.isEmpty }.joined(separator: " ")
   }
 
@@ -108,7 +108,7 @@ struct CommandManual {
     var text = paragraphs(command.abstract)
     if !command.discussion.isEmpty { text += ".PP\n" + paragraphs(command.discussion) }
     text += command.operands.map { Roff.item(Roff.italic($0.name), Roff.escaped($0.help)) }.joined()
-    return text + command.options.map(item).joined()
+    return text + command.shownOptions.map(item).joined()
   }
 
   private func options(_ options: [ArgumentDescription]) -> String {

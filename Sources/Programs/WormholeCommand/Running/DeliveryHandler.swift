@@ -33,12 +33,8 @@ protocol HandledDelivery {
 }
 
 extension ArgumentDescription {
-  /// - Parameter noun: the delivery: "a message".
-  static func retries(_ noun: String) -> ArgumentDescription {
-    value(
-      "retries", .unsigned, named: "n",
-      help: "Retry \(noun) up to this many times if the command fails.")
-  }
+  static let retries = value(
+    "retries", .unsigned, named: "n", help: "Retry up to this many times if the command fails.")
 
   static let backoff = value(
     "backoff", .duration, standard: "1", help: "The pause before the first retry.")
@@ -47,7 +43,7 @@ extension ArgumentDescription {
   static func failStatus(_ noun: String) -> ArgumentDescription {
     value(
       "fail-status", .count, named: "status",
-      help: "If the command ends with this status, keep \(noun) as failed, without a retry.")
+      help: "Keep \(noun) as failed if the command ends so: no retry.")
   }
 }
 
@@ -119,17 +115,17 @@ struct DeliveryHandler {
 
   private func settle(_ delivery: some HandledDelivery) throws -> ExitStatus? {
     if let results { return try runJob(delivery, keepingItsResultIn: results) }
-    let hasEnvelope = arguments.has("envelope")
+    let hasDetails = arguments.has("details")
     let bytes: [UInt8]
     do {
       bytes = try arguments.bytes(
-        hasEnvelope ? delivery.envelope : delivery.value, of: delivery.title)
+        hasDetails ? delivery.envelope : delivery.value, of: delivery.title)
     } catch let error as CommandError {
       // Another form, or a command, can take it.
       return try refuse(delivery, "\(error)", because: error.reason, .badData)
     }
     guard let command = try arguments.command() else {
-      if delivery.isRedelivery, !hasEnvelope {
+      if delivery.isRedelivery, !hasDetails {
         environment.report("\(delivery.title) was delivered before, and perhaps handled")
       }
       // A delivery that cannot be written is delivered again.

@@ -19,8 +19,8 @@ extension CommandDescription {
     arguments: [
       .optional(
         "key", .live(.key), help: "The name of the value; without it, all values are printed."),
-      .suite,
-    ] + ArgumentDescription.output
+      .suite, .jsonAlways, .format,
+    ]
   ) { arguments, environment in
     let stored = try arguments.existingDefaults()?.storedValues()
     let key = arguments.text("key")
@@ -60,7 +60,8 @@ extension CommandDescription {
       .list(
         "value", markers: TypedWords.markers,
         help: "The value; with '-', it is read from standard input, as JSON."),
-    ] + ArgumentDescription.valueForms + [.suite, .durable("the value")]
+      .form, .nulls, .suite, .durable("the value"),
+    ]
   ) { arguments, environment in
     let words = arguments.texts("value")
     let areTyped = TypedWords.areMeant(by: words)
@@ -163,7 +164,7 @@ extension CommandDescription {
     abstract: "Print the changes of the defaults, one line for each key.",
     discussion: """
       A line is {"key": ..., "new": ..., "old": ...}; without "old" the key is new, without "new" \
-      it was removed. With --envelope it has also "publisher", as 'read --envelope' has; it is left \
+      it was removed. With --details it has also "publisher", as 'read --details' has; it is left \
       out where several processes made the changes that are printed as one. The command prints 'listening' on standard error; from then on it misses \
       nothing. After a burst of changes the last state is always printed, the earlier ones perhaps.
 
@@ -173,7 +174,7 @@ extension CommandDescription {
     arguments: [
       .optional("key", .live(.key), help: "The key to watch; without it, all keys."), .suite,
       .count, .timeout, .readyDescriptor,
-      .flag("envelope", help: "Print each change with the process that made it, and when."),
+      .details,
       .jsonAlways, .command(forEach: "line"),
     ]
   ) { arguments, environment in
@@ -192,7 +193,7 @@ extension CommandDescription {
       try arguments.handleEach(of: backlog.next, until: deadline) { change in
         let publisher = change.publisher
         return try arguments.hand(
-          change.line(withPublisher: arguments.has("envelope")), titled: change.key.quoted,
+          change.line(withPublisher: arguments.has("details")), titled: change.key.quoted,
           environment,
           variables: CommandVariable.common(
             identifier: change.key, time: publisher?.date, sender: publisher?.program))

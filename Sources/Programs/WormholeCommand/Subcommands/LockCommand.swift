@@ -8,7 +8,7 @@ import WormholeToolkit
 extension CommandDescription {
   static let lock = CommandDescription(
     name: "lock",
-    abstract: "Run a command while it holds the lock of a file, a directory or a name.",
+    abstract: "Run a command while it holds the lock of a file, directory or name.",
     discussion: """
       No other '\(ProgramName.called) lock', and no program that coordinates its file access, uses the file \
       meanwhile. WORMHOLE_FILE in the command's environment is its path. The command may change the \
@@ -77,7 +77,7 @@ extension CommandDescription {
         help: "Let others take the lock over after this time, although the command runs."),
       .value(
         "grace", .duration, standard: "30",
-        help: "Keep the lock for this long if COMMAND is stopped at its terminal (Ctrl-Z)."),
+        help: "Keep the lock this long after Ctrl-Z at its terminal."),
       .command(help: "Run while the file is locked; {} in its words is a private copy."),
     ],
     containerOption: "name"

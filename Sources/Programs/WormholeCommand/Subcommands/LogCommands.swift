@@ -7,7 +7,7 @@ extension CommandDescription {
   static let log = CommandDescription(
     name: "log",
     abstract: "Append messages to a log, and read it, each subscriber at its own pace.",
-    subcommands: [.logAppend, .logRead, .logFollow, .logBounds, .logForget, .logRemove])
+    subcommands: [.logAppend, .logRead, .logBounds, .logRemove])
 
   static let logAppend = CommandDescription(
     name: "append",
@@ -35,56 +35,15 @@ extension CommandDescription {
     name: "read",
     abstract: "Print the messages of a log, one line each; exit status 1 if there is none.",
     discussion: """
-      With --as the messages are those that this subscriber has not read. One that cannot be read or \
-      printed is reported and left out, and the exit status is 65 in the end.
-      """,
-    arguments: [.logName, .subscriber, .fromNumber, .since, .count, .details]
-      + ArgumentDescription.output
-  ) { arguments, environment in
-    let name = arguments.requiredText("name")
-    var remaining = arguments.count("count") ?? .max
-    let log = try arguments.existingLog()
-    let (reader, next) = try LostBeforeStart.repeating {
-      let reader = try arguments.reader(of: log)
-      do {
-        return (reader, remaining > 0 ? try reader.next(until: .now) : nil)
-      } catch let loss as AppGroupError where loss.code == .leaseLost {
-        throw LostBeforeStart(error: loss)
-      }
-    }
-    var first = next
-    var isEmpty = true
-    var status = ExitStatus.done
-    while remaining > 0, let message = try first ?? reader.next(until: .now) {
-      first = nil
-      environment.report(message, of: name)
-      if message.unreadable > 0 { status = .badData }
-      do {
-        try environment.print(
-          arguments.bytes(arguments.content(message), of: message.title(in: name)))
-      } catch let error where isUnprintable(error) {
-        // Otherwise a subscriber would never get past it.
-        environment.report(error)
-        status = .badData
-      }
-      remaining -= 1
-      isEmpty = false
-    }
-    try reader.acknowledge()
-    reader.close()
-    if isEmpty { throw ExitStatus.no }
-    try status.end()
-  }
-  .refusing(ParsedArguments.startProblem)
+      With --subscriber the messages are those that this one has not read. One that cannot be read or \
+      printed is reported and left out, and the exit status is 65 in the end. With --details a line is \
+      {"message": ..., "missed": ..., "number": ..., "redelivery": ..., "time": ...}.
 
-  static let logFollow = CommandDescription(
-    name: "follow",
-    abstract: "Print the messages of a log, one line each, and those that are appended.",
-    discussion: """
-      The command prints 'listening' on standard error; from then on, and after a restart with --as, \
-      no message is missed unless the log's bounds took it away: then standard error says how many. \
-      Only one process at a time may follow for a subscriber. A message counts as read when its line is \
-      printed, or when COMMAND has ended; if 'follow' is killed before that, it comes again.
+      With --follow those that are appended are printed, too. The command prints 'listening' on standard error; \
+      from then on, and after a restart with --subscriber, no message is missed unless the log's bounds took \
+      it away: then standard error says how many. Only one process at a time may follow for a subscriber. A \
+      message counts as read when its line is printed, or when COMMAND has ended; if the command is killed \
+      before that, it comes again.
 
       \(eachCommand) Its environment has WORMHOLE_IDENTIFIER, the log's name, \
       WORMHOLE_TIME, when the message was appended, WORMHOLE_NUMBER and WORMHOLE_REDELIVERY (1 for a \
@@ -92,29 +51,22 @@ extension CommandDescription {
       """,
     arguments: [
       .logName, .subscriber, .fromNumber, .since,
-      .flag("new", help: "Begin with the next message that is appended."),
-      .count, .timeout, .readyDescriptor, .details,
-    ] + ArgumentDescription.output + [.command(forEach: "message")]
+      .flag("follow", letter: "f", help: "Go on with the messages that are appended."),
+      .flag("new", help: "Begin with the next message that is appended; implies --follow."),
+      .count, .timeout, .readyDescriptor, .details, .jsonAlways, .format,
+      .command(forEach: "message"),
+    ]
   ) { arguments, environment in
-    let deadline = arguments.deadline()
-    let name = arguments.requiredText("name")
-    let opened = try arguments.container.openToListen(until: deadline, environment)
-    let reader = try arguments.reader(of: opened.container.log(name))
-    if !opened.isNew { environment.reportListening() }
-    try arguments.handleEach(
-      of: { limit in try environment.whenThereIsRoom(until: limit) { try reader.next(until: limit) }
-      },
-      until: deadline
-    ) { message in
-      environment.report(message, of: name)
-      let status = try arguments.hand(
-        arguments.content(message), titled: message.title(in: name), environment,
-        variables: message.variables(of: name))
-      try environment.whenThereIsRoom(until: deadline) { try reader.acknowledge() }
-      return status
-    }
+    try arguments.follows
+      ? arguments.followLog(environment) : arguments.readLog(environment)
   }
-  .refusing(ParsedArguments.startProblem)
+  .refusing { arguments in
+    if let conflict = arguments.conflict(of: "from", "since", "new") { return conflict }
+    guard !arguments.follows else { return nil }
+    return arguments.tail != nil
+      ? "a command after '--' needs --follow"
+      : arguments.isGiven("timeout") ? "--timeout needs --follow" : nil
+  }
 
   static let logBounds = CommandDescription(
     name: "bounds",
@@ -145,36 +97,24 @@ extension CommandDescription {
 
   static let logRemove = CommandDescription(
     name: "remove",
-    abstract: "Remove a log with its messages; exit status 1 if there is none.",
+    abstract: "Remove a log with its messages, or subscribers; exit status 1 if one is unknown.",
     discussion: """
-      Its bounds go, too, and its subscribers, if they do not read now. A process that follows it goes on \
+      The log's bounds go, too, and its subscribers, if they do not read now. A process that follows it goes on \
       with what is appended later. At a terminal the command asks first; elsewhere it needs --yes.
+
+      With --subscriber the log stays, and nothing is asked. If a removed subscriber comes again, it is a new one.
       """,
-    arguments: [.logName, .yes, .writeTimeout]
+    arguments: [
+      .logName, .yes, .writeTimeout,
+      .value(
+        "subscriber", .identifier, named: "name", help: "Remove this subscriber; may be repeated.",
+        isRepeating: true),
+    ]
   ) { arguments, environment in
+    if arguments.isGiven("subscriber") { return try arguments.removeSubscribers(environment) }
     let log = try arguments.existingLog(to: "remove")
     try arguments.confirm("Remove the log \(log.name.quoted) with its messages?", environment)
     guard try log.remove(until: arguments.deadline()) else { throw ExitStatus.no }
-  }
-
-  static let logForget = CommandDescription(
-    name: "forget",
-    abstract: "Remove subscribers of a log; exit status 1 if one is unknown.",
-    discussion: "If they come again, they are new ones.",
-    arguments: [
-      .logName, .list("subscriber", .identifier, help: "The names of the subscribers; any text."),
-    ]
-  ) { arguments, environment in
-    let name = arguments.requiredText("name")
-    let log = try arguments.container.openExisting()?.log(name)
-    var status = ExitStatus.done
-    for subscriber in arguments.texts("subscriber")
-    where try log?.forget(subscriber: subscriber) != true {
-      environment.report(
-        "cannot forget \(subscriber.quoted): the log \(name.quoted) has no such subscriber")
-      status = .no
-    }
-    try status.end()
   }
 }
 
@@ -183,7 +123,7 @@ extension ArgumentDescription {
     "name", .live(.log), help: "The name of the log; any text.")
 
   fileprivate static let subscriber = value(
-    "as", .identifier, named: "subscriber",
+    "subscriber", .identifier, named: "name",
     help:
       "Read for this subscriber, from where it was; a new one begins where the other options say.")
 
@@ -192,16 +132,72 @@ extension ArgumentDescription {
 
   fileprivate static let since = value(
     "since", .duration, help: "Begin with what was appended in this time.")
-
-  fileprivate static let details = flag(
-    "details",
-    help:
-      "Print {\"number\": ..., \"date\": ..., \"again\": ..., \"missed\": ..., \"message\": ...}.")
 }
 
 extension ParsedArguments {
-  fileprivate static let startProblem: @Sendable (ParsedArguments) -> String? = {
-    $0.conflict(of: "from", "since", "new")
+  fileprivate var follows: Bool { has("follow") || has("new") }
+
+  fileprivate func readLog(_ environment: CommandEnvironment) throws {
+    let name = requiredText("name")
+    var remaining = count("count") ?? .max
+    let log = try existingLog()
+    let (reader, next) = try LostBeforeStart.repeating {
+      let reader = try self.reader(of: log)
+      do {
+        return (reader, remaining > 0 ? try reader.next(until: .now) : nil)
+      } catch let loss as AppGroupError where loss.code == .leaseLost {
+        throw LostBeforeStart(error: loss)
+      }
+    }
+    var first = next
+    var isEmpty = true
+    var status = ExitStatus.done
+    while remaining > 0, let message = try first ?? reader.next(until: .now) {
+      first = nil
+      environment.report(message, of: name)
+      if message.unreadable > 0 { status = .badData }
+      do {
+        try environment.print(bytes(content(message), of: message.title(in: name)))
+      } catch let error where isUnprintable(error) {
+        // Otherwise a subscriber would never get past it.
+        environment.report(error)
+        status = .badData
+      }
+      remaining -= 1
+      isEmpty = false
+    }
+    try reader.acknowledge()
+    reader.close()
+    if isEmpty { throw ExitStatus.no }
+    try status.end()
+  }
+
+  fileprivate func followLog(_ environment: CommandEnvironment) throws {
+    let deadline = deadline()
+    let name = requiredText("name")
+    let opened = try container.openToListen(until: deadline, environment)
+    let reader = try reader(of: opened.container.log(name))
+    if !opened.isNew { environment.reportListening() }
+    let next = { limit in
+      try environment.whenThereIsRoom(until: limit) { try reader.next(until: limit) }
+    }
+    try handleEach(of: next, until: deadline) { message in
+      environment.report(message, of: name)
+      let status = try hand(
+        content(message), titled: message.title(in: name), environment,
+        variables: message.variables(of: name))
+      try environment.whenThereIsRoom(until: deadline) { try reader.acknowledge() }
+      return status
+    }
+  }
+
+  fileprivate func removeSubscribers(_ environment: CommandEnvironment) throws {
+    let name = requiredText("name")
+    let log = try container.openExisting()?.log(name)
+    try forEachID(texts("subscriber"), to: "remove", environment) { subscriber in
+      try log?.forget(subscriber: subscriber) == true
+        ? nil : "the log \(name.quoted) has no such subscriber"
+    }
   }
 
   fileprivate func existingLog(to verb: String = "read") throws -> Log {
@@ -219,16 +215,16 @@ extension ParsedArguments {
       start = .date(Date(timeIntervalSinceNow: -(age / .seconds(1))))
     }
     if has("new") { start = .end }
-    guard let subscriber = text("as") else { return try log.read(from: start) }
-    return try log.subscribe(subscriber, from: start)
+    guard let subscriber = text("subscriber") else { return try log.read(from: start) }
+    return try noticingUse { try log.subscribe(subscriber, from: start) }
   }
 
   /// The message; with `--details`, within its known details.
   fileprivate func content(_ message: LogMessage) -> PropertyListValue {
     guard has("details") else { return message.payload }
     return .object([
-      "number": PropertyListValue(message.number), "date": message.date,
-      "again": message.isRedelivery, "missed": PropertyListValue(message.missed),
+      "number": PropertyListValue(message.number), "time": message.date,
+      "redelivery": message.isRedelivery, "missed": PropertyListValue(message.missed),
       "message": message.payload,
     ])
   }

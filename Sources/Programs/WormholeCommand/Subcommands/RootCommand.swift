@@ -20,10 +20,12 @@ extension CommandDescription {
 
       Exit status:
       0 done
-      1 no such message, busy, replaced, or a peer out of reach
+      1 not there, lost to another process, or a lock that others hold
       64 usage
       65 bad data
+      69 out of reach: no process serves the peer, or etcd does not answer
       74 input/output
+      75 in use: another process has the role, the queue or the container
       77 permission
       124 the deadline passed
       141 the reader of the output went away
@@ -40,7 +42,7 @@ extension CommandDescription {
       USAGE: \(ProgramName.called) [--group <id> | --container <directory>] <subcommand> ...
 
         send, read, listen, remove    Publish, print, follow and remove values.
-        update, incr, defaults        Change values; nobody else's change is lost.
+        update, defaults              Change values; nobody else's change is lost.
         queue, log                    Work for one process each; events for all.
         lock, claim, presence         Run one at a time, and show who is running.
         notify, peer, watch           Notify processes, ask them, follow a file.
@@ -50,10 +52,10 @@ extension CommandDescription {
       """,
     globalOptions: ContainerSelection.options,
     subcommands: [
-      .send, .read, .listen, .removeMessages, .update, .increment, .notify, .queue,
+      .send, .read, .listen, .removeMessages, .update, .notify, .queue,
       .presence, .log,
       .defaults, .peer, .lock, .claim, .release, .watch, .monitor, .names, .status,
-      .doctor, .copy, .backup, .restore, .destroy, .groups, .cluster, .demo, .complete,
+      .doctor, .copy, .backup, .restore, .destroy, .cluster, .demo, .complete,
     ],
     version: "1.0.0-beta")
 }

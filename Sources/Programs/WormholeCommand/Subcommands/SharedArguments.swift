@@ -10,22 +10,18 @@ extension ArgumentDescription {
   static let timeout = value(
     "timeout", .duration, help: "Give up after this time, with exit status 124; without it, never.")
 
-  private static let raw = flag(
-    "raw", help: "Print a string as its text, and data as its bytes, not as JSON.")
-
-  /// The forms of a value that is printed. `--json` means the same as for every other command.
-  static let output: [ArgumentDescription] = [jsonAlways, raw, format, pretty]
-
+  /// The form in which values are printed.
   static let format = value(
     "format", .choice(OutputFormat.allCases.map(\.rawValue)), named: "format", standard: "json",
-    help: "How values are printed.")
+    help: "How values are printed: 'raw' is a string's text or the bytes of data, and else JSON.")
 
-  static let pretty = flag("pretty", help: "Print JSON on several lines, indented.")
+  static let details = flag(
+    "details", help: "Print each with what is known of it: who sent it, and when.")
 
   static let json = flag("json", help: "Print one line of JSON instead of text for people.")
 
-  /// For a command that prints nothing else.
-  static let jsonAlways = flag("json", help: "Print JSON, one line for each; this is the default.")
+  /// For a command that prints nothing else: accepted, as other commands have it, and not shown.
+  static let jsonAlways = flag("json", help: "Print JSON, which is the default.").hidden
 
   static let jsonLines = flag(
     "json", help: "Print a line of JSON for each instead of text for people.")
@@ -54,9 +50,6 @@ extension ArgumentDescription {
       help: "The \(noun), as JSON; without it, or with '-', it is read from standard input.")
   }
 
-  static let notificationName = operand(
-    "name", .live(.notification), help: "The name of the notification; any text.")
-
   static let notificationNames = list(
     "name", .live(.notification), help: "The names of the notifications; any text.")
 }
@@ -79,8 +72,8 @@ extension ParsedArguments {
 
   /// The problem if a value is to be printed in two forms.
   var outputProblem: String? {
-    if has("raw"), let other = ["json", "format", "envelope", "details"].first(where: isGiven) {
-      return "--raw and --\(other) exclude each other"
+    if outputFormat == .raw, has("details") {
+      return "--format raw and --details exclude each other"
     }
     return has("json") && isGiven("format") && outputFormat != .json
       ? "--format and --json exclude each other" : nil
@@ -143,12 +136,9 @@ extension ParsedArguments {
 
   var outputFormat: OutputFormat { OutputFormat(rawValue: text("format") ?? "") ?? .json }
 
-  /// Returns the form in which a value is printed, by `--raw`, `--format` and `--pretty`; the
-  /// object is that of an error's sentence.
+  /// Returns the form in which a value is printed; the object is that of an error's sentence.
   func bytes(_ value: PropertyListValue, of object: String) throws -> [UInt8] {
-    try has("raw")
-      ? value.rawBytes(of: object)
-      : outputFormat.bytes(value, of: object, isPretty: has("pretty"))
+    try outputFormat.bytes(value, of: object)
   }
 
   /// The command after `--`, in whose environment the container is that of this line; nil without one.

@@ -98,7 +98,7 @@ struct PresenceCrashTests {
     #expect(before.names.presences.first?.members.map(\.processID) == [a.processID])
     #expect(
       before.leftovers.map(\.kind) == [.abandonedPresence, .abandonedPresence],
-      "\(directory.listing)")
+      "\(before.leftovers) \(before.failures) \(directory.listing)")
     #expect(try names().count == 3, "a report only looks")
     #expect(try container.sweep().failures.isEmpty)
     #expect(try container.report().leftovers.isEmpty, "\(directory.listing)")

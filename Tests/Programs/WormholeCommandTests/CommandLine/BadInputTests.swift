@@ -88,10 +88,10 @@ struct BadInputTests {
     let session = try session()
     expectError(
       try session.shell("wormhole send seats \(word)"), 65, "bad JSON",
-      "; --string takes it as a text")
+      "; --as string takes it as a text")
     let broken = try session.shell("wormhole send seats '{'")
     expectError(broken, 65, "bad JSON")
-    #expect(!broken.errors.contains("--string"), "\(broken)")
+    #expect(!broken.errors.contains("--as"), "\(broken)")
     try expectIntact(session, ["seats": "1", "other": "\"intact\""])
   }
 
@@ -118,7 +118,7 @@ struct BadInputTests {
   func word(_ text: String) throws {
     let session = try session()
     #expect(
-      try session.shell("wormhole send seats -- '\(text)'; wormhole read --raw seats").output
+      try session.shell("wormhole send seats -- '\(text)'; wormhole read --format raw seats").output
         == text + "\n")
   }
 
@@ -216,7 +216,7 @@ struct BadInputTests {
       wormhole send seats 1 && wormhole send other 2 && wormhole queue put jobs 5 >"$T/id" || exit 98
       { \(fill); } 2>"$T/full"
       wormhole send seats "\\"$(printf 'x%.0s' $(seq 5000))\\""; echo $?
-      wormhole read seats && wormhole read other && wormhole notify get doors
+      wormhole read seats && wormhole read other && wormhole notify state doors
       wormhole doctor >"$T/doctor"; echo $?; grep -c '1. Fault: Cannot write in the container' "$T/doctor"
       wormhole queue take jobs; echo $?; wormhole queue take jobs --timeout 0; echo $?
       { \(fill); } 2>"$T/full"
@@ -255,7 +255,7 @@ struct BadInputTests {
       for limit in 4 6 8 9 10 11 12 14; do
         (
           ulimit -c 0; ulimit -n $limit
-          exec wormhole peer transfer nobody "$T/file"
+          exec wormhole peer send nobody --file "$T/file"
         ) 2>>"$T/said"
         echo $?
       done
@@ -266,7 +266,7 @@ struct BadInputTests {
 
   @Test("A name that has nothing to put aside is reported")
   func nothingToPutAside() throws {
-    let outcome = try session().shell("wormhole doctor --quarantine setas")
+    let outcome = try session().shell("wormhole doctor --quarantine message:setas")
     let output = outcome.output.withoutInotifyWarning
     #expect(
       output == "not put aside: \"setas\" has no file\nnothing wrong\n" && outcome.status == 1,
@@ -293,9 +293,11 @@ struct BadInputTests {
       try session.shell("wormhole update seats -- echo 5"), 65, path, reason,
       "'wormhole doctor' shows how to repair it")
     let doctor = try session.shell("wormhole doctor")
-    #expect(doctor.status == 1 && doctor.output.contains("doctor --quarantine seats"), "\(doctor)")
+    #expect(
+      doctor.status == 1 && doctor.output.contains("doctor --quarantine message:seats"), "\(doctor)"
+    )
     let mended = try session.shell(
-      "wormhole doctor --quarantine seats; wormhole read seats; wormhole send seats 6")
+      "wormhole doctor --quarantine message:seats; wormhole read seats; wormhole send seats 6")
     let output = mended.output.withoutInotifyWarning
     // The version that is kept takes its place.
     #expect(output.hasSuffix("nothing wrong\n1\n") && mended.status == 0, "\(mended)")
@@ -320,7 +322,7 @@ struct BadInputTests {
     let doctor = try session.shell("wormhole doctor", within: limit)
     #expect(doctor.status == 1 && doctor.output.contains(path), "\(doctor)")
     try expectIntact(session)
-    #expect(try session.shell("wormhole doctor --quarantine seats").status == 0)
+    #expect(try session.shell("wormhole doctor --quarantine message:seats").status == 0)
     #expect(try session.shell("wormhole read seats").status == 1)
     #expect(
       try session.shell("wc -c <\"$(echo \"$C\"/quarantine/*)\"").output == "\(bytes.count)\n")

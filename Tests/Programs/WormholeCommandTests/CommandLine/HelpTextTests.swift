@@ -137,21 +137,31 @@ private struct Listing: Decodable {
   func first() throws {
     let help = try Session().shell("wormhole help; wormhole help --all; wormhole help recipes")
     let root = HelpText(path: [.root], columns: 80)
-    #expect(root.first.split(separator: "\n", omittingEmptySubsequences: false).count == 13)
-    #expect(help.output == root.first + root.rendered + CommandExamples.recipes)
+    #expect(root.short.split(separator: "\n", omittingEmptySubsequences: false).count == 13)
+    #expect(help.output == root.short + root.rendered + CommandExamples.recipes)
     let bare = try Session().shell("wormhole")
-    #expect(bare.status == 64 && bare.errors.contains(root.first))
+    #expect(bare.status == 64 && bare.errors.contains(root.short))
     #expect(bare.errors.split(separator: "\n", omittingEmptySubsequences: false).count <= 24)
   }
 
-  @Test("No line of any help is wider than 80 columns or ends in a space")
+  @Test(
+    "No line of any help is wider than 80 columns or ends in a space, and the short one fits 30 lines"
+  )
   func width() {
     for path in CommandDescription.root.paths() {
-      let help = HelpText(path: path, columns: 80).rendered
-      for line in help.split(separator: "\n") {
+      let help = HelpText(path: path, columns: 80)
+      let short = help.short.split(separator: "\n", omittingEmptySubsequences: false)
+      #expect(short.count <= 31, "\(help.short)")
+      for line in help.rendered.split(separator: "\n") + short {
         #expect(line.count <= 80 && line.last != " ", "\(line)")
       }
     }
+  }
+
+  @Test("The commands below the root are at most 50")
+  func commands() {
+    let leaves = CommandDescription.root.paths().compactMap(\.last).filter { $0.run != nil }
+    #expect(leaves.count <= 50, "\(leaves.map(\.name))")
   }
 
   @Test("Every command and argument is explained by a sentence")

@@ -6,18 +6,18 @@ import WormholeTestSupport
 
 @Suite("A value on the command line", .blocking)
 struct ValueArgumentTests {
-  @Test("is JSON, a word, text or bytes, and is printed as it came with --raw")
+  @Test("is JSON, a word, text or bytes, and is printed as it came with --format raw")
   func forms() throws {
     let outcome = try Session().shell(
       """
-      wormhole send a hello; wormhole read a; wormhole read a --raw
+      wormhole send a hello; wormhole read a; wormhole read a --format raw
       wormhole send a 'true story'; wormhole read a
       wormhole send a true; wormhole read a
-      wormhole send a true --string; wormhole read a
-      wormhole send a '{"x":[1]}' --string; wormhole read a --raw
-      printf 'a\\000\\377' | wormhole send a --data; wormhole read a --raw | od -An -tx1; wormhole read a
-      printf '{"y":2}' >file; wormhole send a --file file; wormhole read a; wormhole read a --raw
-      wormhole read a --format plist >file; wormhole send b --plist --file file; wormhole read b
+      wormhole send a true --as string; wormhole read a
+      wormhole send a '{"x":[1]}' --as string; wormhole read a --format raw
+      printf 'a\\000\\377' | wormhole send a --as data; wormhole read a --format raw | od -An -tx1; wormhole read a
+      printf '{"y":2}' >file; wormhole send a --file file; wormhole read a; wormhole read a --format raw
+      wormhole read a --format plist >file; wormhole send b --as plist --file file; wormhole read b
       wormhole defaults write k plain; wormhole defaults read k
       wormhole log append l hello; wormhole log read l
       """)
@@ -48,14 +48,14 @@ struct ValueArgumentTests {
   func refused() throws {
     let outcome = try Session().shell(
       """
-      wormhole send a hello --strict; echo $?
+      wormhole send a hello --as json; echo $?
       wormhole send a null; echo $?
       wormhole send a '{hello'; echo $?
       wormhole send a '[true' ; echo $?
-      printf '\\377' | wormhole send a --string; echo $?
+      printf '\\377' | wormhole send a --as string; echo $?
       printf 'hello' | wormhole send a; echo $?
-      printf 'bplist00' | wormhole send a --plist; echo $?
-      wormhole send a --string --data x; echo $?
+      printf 'bplist00' | wormhole send a --as plist; echo $?
+      wormhole send a --as string --as data x; echo $?
       wormhole send a x --file x; echo $?
       wormhole send a --file missing; echo $?
       wormhole read a; echo $?

@@ -68,9 +68,9 @@ struct CommandExamplesTests {
     wormhole queue take jobs --retries 0 -- false 2>>"$T/said"
     w queue put jobs -- true; w queue take jobs --run --count 1
     w queue put jobs true
-    w log append events 1; w log read events --as printer; w log append events 2
+    w log append events 1; w log read events --subscriber printer; w log append events 2
     w presence enter till -- true; w peer context watch 1; w peer send watch 1
-    w peer pairing add watch --of phone; w peer launch set till -- ./serve
+    w peer pairing watch --of phone; w peer launch till -- ./serve
     w backup old.backup; w --group group.com.example.cinema send a 1
     try() {
       case $2 in *etcds:*) return ;; *jq*) command -v jq >>"$T/null" || return ;; esac

@@ -52,8 +52,7 @@ struct TranscriptTests {
   func coverage() throws {
     let wanted = [
       "send", "read", "listen", "remove", "update", "notify", "defaults", "status", "doctor",
-      "demo", "lock", "watch", "peer", "groups", "log", "queue", "presence", "ls",
-      "incr",
+      "demo", "lock", "watch", "peer", "log", "queue", "presence", "ls",
     ]
     #expect(Self.names.map { $0.dropLast(4) }.sorted().map(String.init) == wanted.sorted())
   }

@@ -8,7 +8,7 @@ struct ReaderTests {
     "without having printed anything",
     arguments: [
       "listen x", "watch f", "notify wait n", "defaults watch", "peer list --watch",
-      "peer receive box", "peer receive-files box --into .",
+      "peer receive box", "peer receive box --files .",
     ])
   func silent(_ command: String) throws {
     let outcome = try Session().shell(

@@ -55,7 +55,7 @@ struct ManualPageTests {
     let names = path.dropFirst().map(\.name)
     if names.count > 1 { #expect(text.contains("   " + names.joined(separator: " ") + "\n")) }
     #expect(text.contains(command.abstract))
-    for option in command.options {
+    for option in command.shownOptions {
       #expect(text.contains("--" + option.name))
       #expect(text.contains(option.help))
     }
@@ -164,7 +164,7 @@ struct ProgramNameTests {
     let expected = """
       complete -F _wormholectl wormholectl
       .TH "WORMHOLECTL" 1 "" "wormholectl VERSION" "User Commands"
-      USAGE: wormholectl lock [--name <name>] [--shared] [--timeout <duration>]
+      USAGE: wormholectl lock [<options>] [<file>] -- <command> ...
       wormholectl --quarantine
 
       """

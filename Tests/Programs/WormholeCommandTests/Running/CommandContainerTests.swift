@@ -18,7 +18,7 @@ struct CommandContainerTests {
         $W peer send w 1; $W peer receive w --count 1 -- sh -c "$note" receive
         $W update m --default 1 -- sh -c "$note" update
         $W listen m --current --count 1 -- sh -c "$note" listen
-        $W log append l 1; $W log follow l --count 1 -- sh -c "$note" follow
+        $W log append l 1; $W log read --follow l --count 1 -- sh -c "$note" follow
       } </dev/null >"$T/null" 2>said
       start --container other peer serve w --count 1 -- sh -c "$note" serve
       $W peer request w 1 >"$T/null"; finish

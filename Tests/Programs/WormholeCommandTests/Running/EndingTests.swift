@@ -22,13 +22,13 @@ struct EndingTests {
         """, "\(outcome)")
   }
 
-  @Test("Entries whose number cannot be printed are cancelled all the same, and the error says so")
+  @Test("Entries whose number cannot be printed are removed all the same, and the error says so")
   func purged() throws {
     let outcome = try Session().shell(
       """
       for value in 1 2; do wormhole queue put jobs $value >"$T/null"; done
-      wormhole queue purge jobs --yes >/dev/full 2>said; echo $?; wormhole queue list jobs; echo $?
-      grep -c 'cannot write to standard output: .*; 2 entries were cancelled' said
+      wormhole queue remove jobs --all --yes >/dev/full 2>said; echo $?; wormhole queue list jobs; echo $?
+      grep -c 'cannot write to standard output: .*; 2 entries were removed' said
       """)
     #expect(outcome.output == "74\n1\n1\n", "\(outcome)")
   }
@@ -43,8 +43,8 @@ struct EndingTests {
       wormhole send p1 '"\u0001"'; wormhole send p2 2
       wormhole read 'p*' --format plist 2>"$T/said" | grep -c '<integer>2</integer>'
       wormhole log append l '"\u0001"' >"$T/null"; wormhole log append l 3 >"$T/null"
-      wormhole log read l --as s --format plist 2>"$T/said" | grep -c '<integer>3</integer>'
-      wormhole log read l --as s; echo $?
+      wormhole log read l --subscriber s --format plist 2>"$T/said" | grep -c '<integer>3</integer>'
+      wormhole log read l --subscriber s; echo $?
       """#)
     #expect(outcome.output == "65\n\"\\u0001\"\n1\n1\n1\n", "\(outcome)")
   }
@@ -90,7 +90,7 @@ struct EndingTests {
   func words() throws {
     let outcome = try Session().shell(
       #"""
-      for word in 三菱 ½cup 八重洲; do wormhole send w "$word" && wormhole read w --raw; done
+      for word in 三菱 ½cup 八重洲; do wormhole send w "$word" && wormhole read w --format raw; done
       printf '\357\273\277{"a":1}\n' | wormhole send b --lines 2>"$T/said"; echo $?
       wormhole queue put jobs 1 --at 2300-01-01T00:00:00Z 2>"$T/said"; echo $?
       """#)

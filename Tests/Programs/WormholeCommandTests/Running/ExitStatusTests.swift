@@ -113,7 +113,7 @@ struct ExitStatusTests {
     }
     let port = try EtcdNode.freePort()
     let (status, errors) = run("http://127.0.0.1:\(port)", ["ls"])
-    #expect(status == .inputOutput && errors.contains("it refused the connection"), "\(errors)")
+    #expect(status == .outOfReach && errors.contains("it refused the connection"), "\(errors)")
   }
 
   // The status was 74 unless the scheme was unknown, too.
@@ -140,16 +140,18 @@ struct ExitStatusTests {
     #expect(outcome.output.hasSuffix("\n1\n"), "\(outcome)")
   }
 
-  @Test("An etcd that does not answer has one status in all commands, a peer that does not another")
+  @Test(
+    "An etcd or a peer that does not answer is out of reach, and etcd late where there is a deadline"
+  )
   func unreachable() {
     let silence = AppGroupError(.unreachable, "read \"a\"", path: "", reason: "it does not answer")
     let between = PeerError(any: silence, "receive messages")
     for error in [silence, between] as [any Error] {
-      #expect(ExitStatus(of: error) == .inputOutput)
+      #expect(ExitStatus(of: error) == .outOfReach)
       #expect(ExitStatus(of: error, hasTimeout: true) == .deadline)
     }
     let peer = PeerError(.unreachable, "ask", reason: "it is not there")
-    #expect(ExitStatus(of: peer, hasTimeout: true) == .no)
+    #expect(ExitStatus(of: peer, hasTimeout: true) == .outOfReach)
   }
 
   @Test("Words for a shell survive the shell")
@@ -168,6 +170,22 @@ struct ExitStatusTests {
     #expect(try !shown(isTerminal: true, ["NO_COLOR": "1"]).contains("\u{1B}"))
     #expect(try !shown(isTerminal: true, ["TERM": "dumb"]).contains("\u{1B}"))
     #expect(try !shown(isTerminal: false, [:]).contains("\u{1B}"))
+  }
+
+  @Test("What has failed or is stopped is red at a terminal")
+  func marks() {
+    let text = "jobs  1 waiting, 2 failed  process 7 (w), suspended\nfailed-jobs  failedly\n"
+    func marked(isTerminal: Bool, _ variables: [String: String] = [:]) -> String {
+      CommandEnvironment(
+        variable: { variables[$0] }, writeStandardOutput: { _ in }, writeStandardError: { _ in },
+        isTerminal: isTerminal
+      ).marked(text)
+    }
+    let red = marked(isTerminal: true)
+    #expect(red.contains("2 \u{1B}[31mfailed\u{1B}[0m") && red.contains("\u{1B}[31msuspended"))
+    #expect(red.contains("failedly") && red.filter { $0 == "\u{1B}" }.count == 6)
+    #expect(marked(isTerminal: true, ["NO_COLOR": "1"]) == text)
+    #expect(marked(isTerminal: false) == text)
   }
 
   private func shown(isTerminal: Bool, _ variables: [String: String]) throws -> String {

@@ -24,13 +24,13 @@ struct ExtremeNumbersTests {
 
   private static let work = """
     check wormhole send a 1; prints 1 wormhole read a; prints 1 wormhole listen a --current --count 1
-    check wormhole send e 2 --expires 1h; prints 2 wormhole read e; check wormhole read --envelope e
-    check wormhole update a -- cat; prints 2 wormhole incr a
-    check wormhole notify set n 4; prints 4 wormhole notify get n
+    check wormhole send e 2 --expires 1h; prints 2 wormhole read e; check wormhole read --details e
+    check wormhole update a -- cat; prints 2 wormhole update a --add 1
+    check wormhole notify state n 4; prints 4 wormhole notify state n
     check wormhole queue put q 1; check wormhole queue put q 2 --delay 0.1
     check wormhole queue list q; prints 1 wormhole queue take q --count 1 --timeout 20
     check wormhole queue take q --count 1 --timeout 20 --retries 0 -- false; check wormhole queue list
-    check wormhole log append l 5; prints 5 wormhole log read l; prints 5 wormhole log read l --as s
+    check wormhole log append l 5; prints 5 wormhole log read l; prints 5 wormhole log read l --subscriber s
     check wormhole log read l --since 1h; check wormhole log bounds l --age 1h
     prints in wormhole presence enter p -- echo in; check wormhole presence list
     check wormhole defaults write k 3; prints 3 wormhole defaults read k

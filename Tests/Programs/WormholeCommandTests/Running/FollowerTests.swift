@@ -12,12 +12,12 @@ struct FollowerTests {
       "defaults watch volume", "wormhole defaults write volume 7", #"{"key":"volume","new":7}"#,
       "volume"
     ),
-    ("log follow events", "wormhole log append events 7", "7", "events"),
+    ("log read --follow events", "wormhole log append events 7", "7", "events"),
     ("monitor seats --json", "wormhole send seats 7", #"{"event":"#, "seats"),
     ("presence wait till", "wormhole presence enter till -- true", #"{""#, "till"),
     (
-      "peer receive-files watch --into .",
-      "echo 7 >f; wormhole peer transfer watch f", #"{"id":"#, "./f-2"
+      "peer receive watch --files .",
+      "echo 7 >f; wormhole peer send watch --file f", #"{"id":"#, "./f-2"
     ),
   ]
 

@@ -48,9 +48,11 @@ struct NoThreadTests {
   /// Each but the last two once hung in some of these cases.
   private static let commands = [
     "listen a", "listen a --current", "notify wait n", "defaults watch", "lock --name m -- true",
-    "log read l --as s", "log follow l", "presence enter r --exclusive -- true", "presence wait r",
+    "log read l --subscriber s", "log read --follow l", "presence enter r --exclusive -- true",
+    "presence wait r",
     "peer list --watch", "peer receive p", "peer serve p -- cat",
-    "peer transfer p f --wait processed", "watch f", "monitor", "queue take none", "status --watch",
+    "peer send p --file f --wait processed", "watch f", "monitor", "queue take none",
+    "status --watch",
   ]
 
   @Test(
@@ -64,7 +66,7 @@ struct NoThreadTests {
         echo x >f; wormhole send a 1; wormhole log append l 1 >"$T/null"; wormhole peer send p 1 >"$T/null"
         while read -r line; do
           timed=$(printf %s "$line" | sed 's/ -- / --timeout 1&/; t; s/$/ --timeout 1/')
-          case $line in "log read"*) timed=$line; esac
+          case $line in "log read l "*) timed=$line; esac
           # status 137: it did not end
           eval "timeout -s KILL 20 $few wormhole $timed" >"$T/null" 2>"$T/said" </dev/null; status=$?
           case $status in
@@ -88,7 +90,7 @@ struct NoThreadTests {
     let outcome = try Session().shell(
       Shortage.again.function + #"""
         wormhole log append l 1 >"$T/null"
-        eval "$few wormhole log follow l --count 2" >"$T/heard" & pid=$!
+        eval "$few wormhole log read --follow l --count 2" >"$T/heard" & pid=$!
         hears 1; wormhole log append l 2 >"$T/null"; wait $pid; echo $?; cat "$T/heard"
         """#, within: .seconds(60))
     #expect(outcome.output == "0\n1\n2\n", "\(outcome)")
@@ -108,7 +110,7 @@ struct NoThreadTests {
       few + #"""
         for round in 1 2; do
           $few wormhole send a $round; $few wormhole send a $round --durable; wormhole read a
-          $few wormhole incr n; $few wormhole update n -- sh -c 'echo $(($(cat) + 5))'; wormhole read n
+          $few wormhole update n --add 1; $few wormhole update n -- sh -c 'echo $(($(cat) + 5))'; wormhole read n
           $few wormhole defaults write k $round; wormhole defaults read k
           $few wormhole queue put q $round --durable >"$T/null"; $few wormhole queue take q
           $few wormhole log append l $round --durable

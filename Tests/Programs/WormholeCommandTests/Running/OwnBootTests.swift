@@ -29,11 +29,11 @@ struct OwnBootTests {
     let outcome = try Session().shell(
       OwnBoots.inside + """
         wormhole log append l 1
-        holds inside wormhole log follow l --as s --count 2 -- sh -c 'echo in >"$T/in"; cat'
+        holds inside wormhole log read --follow l --subscriber s --count 2 -- sh -c 'echo in >"$T/in"; cat'
         wormhole log append l 2; wait $pid
-        inside wormhole log read l --as s; echo $?
+        inside wormhole log read l --subscriber s; echo $?
         inside wormhole log append l 3; wormhole log append l 4
-        inside wormhole log read l --as s; wormhole log read l --as s; echo $?
+        inside wormhole log read l --subscriber s; wormhole log read l --subscriber s; echo $?
         """)
     #expect(outcome.output == "1\n1\n2\n2\n1\n3\n4\n3\n4\n1\n", "\(outcome)")
   }

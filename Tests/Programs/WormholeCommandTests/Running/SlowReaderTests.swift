@@ -18,7 +18,7 @@ struct SlowReaderTests {
   func full(_ send: String, _ receive: String) throws {
     let outcome = try Session().shell(
       """
-      head -c 300000 /dev/zero | tr '\\0' x | wormhole \(send) - --string >"$T/null"
+      head -c 300000 /dev/zero | tr '\\0' x | wormhole \(send) - --as string >"$T/null"
       mkfifo p
       (exec 3<p; head -c 1 <&3 >got; until test -e over; do sleep 0.05; done) &
       wormhole \(receive) >p 2>"$T/null" & pid=$!; until test -s got; do sleep 0.01; done

@@ -6,7 +6,7 @@ struct StoppedStartTests {
   private static let commands = [
     "lock f -- sh work", "lock f -- sh work {}", "lock -s f -- sh work", "lock --name n -- sh work",
     "presence enter n --exclusive -- sh work",
-    "queue take q -- sh work", "log read l --as me", "update x -- sh work",
+    "queue take q -- sh work", "log read l --subscriber me", "update x -- sh work",
   ]
 
   private static let isPossible: Bool = {

@@ -9,11 +9,11 @@ import WormholeTestSupport
       #"""
       for value in 1 2 3; do wormhole queue put jobs $value >"$T/null"; done
       wormhole queue take jobs -- false 2>"$T/said"
-      wormhole queue list jobs --json | grep -c '"status":"stored"'
-      wormhole queue list --json | grep -o '"taken":.\|"waiting":.'; wormhole queue peek jobs --count 2
+      wormhole queue list jobs --json | grep -c '"status":"waiting"'
+      wormhole queue list --json | grep -o '"taken":.\|"waiting":.'; wormhole queue list jobs --next --count 2 --json | jq -c .value
       id=$(wormhole queue list jobs | sed -n '2s/ .*//p')
       wormhole queue remove jobs "$id"; echo $?
-      wormhole queue take jobs --envelope | grep -o '"redelivery":.*,"sender\|"value":.'
+      wormhole queue take jobs --details | grep -o '"redelivery":.*,"sender\|"value":.'
       """#)
     #expect(
       outcome.output == """

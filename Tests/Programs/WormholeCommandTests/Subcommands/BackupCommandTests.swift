@@ -15,7 +15,7 @@ struct BackupCommandTests {
       """
       export XDG_STATE_HOME="$T/state"
       wormhole send greeting '"hello"'; wormhole defaults write key 5; wormhole peer send till 7 >said
-      wormhole peer launch set w -- true
+      wormhole peer launch w -- true
       start listen greeting >heard
       echo old >file
       wormhole backup file 2>said; sed 's/[0-9][0-9]*/N/g' said
@@ -24,7 +24,7 @@ struct BackupCommandTests {
       export WORMHOLE_CONTAINER="\(other)"
       wormhole restore file --json | sed 's/[0-9][0-9]*/N/g'
       wormhole read greeting; wormhole defaults read key; wormhole peer receive till --count 1 2>said
-      wormhole peer launch show w 2>said; echo $?
+      wormhole peer launch w 2>said; echo $?
       wormhole restore file; echo $?
       wormhole backup - 2>said | gzip -d | gzip | wormhole --container "$T/back" restore - 2>said; echo $?
       wormhole --container "$T/back" read greeting
@@ -166,7 +166,7 @@ struct BackupCommandTests {
       wormhole --container "$T/new" restore "$T/absent"; echo $?
       echo garbage | wormhole --container "$T/new" restore -; echo $?
       wormhole restore file; echo $?
-      unset WORMHOLE_CONTAINER; wormhole --group group.example.new restore file 2>said; wormhole groups
+      unset WORMHOLE_CONTAINER; wormhole --group group.example.new restore file 2>said; wormhole ls --groups
       wormhole --group group.example.new read a
       ls -A "$T" | grep -v out- | grep -v err-
       """)

@@ -129,10 +129,10 @@ struct ClusterCommandTests {
       !$0.hasPrefix("cert=") && !$0.hasPrefix("key=")
     }
     let bare = try refusal(words.joined(separator: "&"))
-    #expect(bare.contains("certificate") && bare.hasSuffix("status 74"), "no certificate: \(bare)")
+    #expect(bare.contains("certificate") && bare.hasSuffix("status 69"), "no certificate: \(bare)")
     let plain = try refusal("etcd://h1,h2,h3/cinema")
     #expect(
-      plain.contains("unreachable") || plain.hasSuffix("status 74"), "not encrypted: \(plain)")
+      plain.contains("unreachable") || plain.hasSuffix("status 69"), "not encrypted: \(plain)")
 
     // All of the above needs two members; the third one may still begin.
     try eventually("the doctor finds three healthy members") {

@@ -97,13 +97,13 @@ struct ForeignEntryTests {
     }
     let made = try run(
       """
-      wormhole send boat 1; wormhole send "$(printf %0300d 0)" 2; wormhole notify set door 3
+      wormhole send boat 1; wormhole send "$(printf %0300d 0)" 2; wormhole notify state door 3
       wormhole notify post bell; wormhole presence enter host -- true
       wormhole queue put jobs 1 >/dev/null; wormhole queue put jobs 2 >/dev/null
       wormhole queue take jobs --count 1 --retries 0 -- false 2>/dev/null
-      wormhole log append news 1 >/dev/null; wormhole log read news --as reader >/dev/null
+      wormhole log append news 1 >/dev/null; wormhole log read news --subscriber reader >/dev/null
       wormhole defaults write key 1; wormhole defaults write key 1 --suite other
-      echo x >file; wormhole peer send watch 1 --from phone; wormhole peer transfer watch file --from phone
+      echo x >file; wormhole peer send watch 1 --from phone; wormhole peer send watch --file file --from phone
       mkdir "$C/beside"; echo x >"$C/beside/file"; all before; cp -a "$C" container.kept
       """)
     #expect(made.status == 0, "\(made)")

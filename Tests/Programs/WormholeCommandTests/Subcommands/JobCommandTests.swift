@@ -58,7 +58,7 @@ import WormholeTestSupport
           directory  T
           variable   HOME=T
           sent       TIME from wormhole
-          status     waits
+          status     waiting
         1
         1
           status     failed: sh ended with status 1
@@ -202,7 +202,7 @@ import WormholeTestSupport
     #expect(
       outcome.output == """
         0
-          status     waits
+          status     waiting
         124
         killed by signal 15, because it had run for 0.5 s
         killed by signal 15, because it had run for 0.5 s
@@ -270,7 +270,7 @@ import WormholeTestSupport
       """
       for line in 'put jobs 5 -- true' 'put jobs --lines -- true' 'put jobs --env HOME 5' \
         'put jobs --env NONE -- true' 'put jobs --env HOME=x -- true' 'put jobs make all' 'take jobs --run -- true' \
-        'take jobs --run --raw' 'take jobs --run --ack' 'take jobs --run --follow --drain' \
+        'take jobs --run --format raw' 'take jobs --run --ack' 'take jobs --run --follow --drain' \
         'list jobs 5 --ended' 'list --ended'; do
         wormhole queue $line; echo $?
       done

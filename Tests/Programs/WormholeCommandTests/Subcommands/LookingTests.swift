@@ -22,7 +22,7 @@ import WormholeTestSupport
     let session = try Session()
     let looks = [
       "presence wait never", "notify wait never", "listen never", "queue take never",
-      "log follow never",
+      "log read --follow never",
     ]
     let made = try session.shell(
       "wormhole send used 1; wormhole peer send used 2 >\"$T/id\"; wormhole peer receive used --count 1"
@@ -44,7 +44,7 @@ import WormholeTestSupport
     // One that is killed has been the receiver for the name, and a sweep removes what it has made.
     let receiving = try session.shell(
       """
-      for what in receive 'receive-files --into $T'; do
+      for what in receive 'receive --files $T'; do
         eval "wormhole peer $what never --timeout 0.05"; echo $?
         start peer $(eval "echo $what") never; kill -TERM $pid; finish; echo $?
       done

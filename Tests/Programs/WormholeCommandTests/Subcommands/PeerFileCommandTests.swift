@@ -1,7 +1,7 @@
 import Testing
 import WormholeTestSupport
 
-@Suite("wormhole peer transfer and receive-files lose, overwrite and follow nothing", .blocking)
+@Suite("wormhole peer send and receive of files lose, overwrite and follow nothing", .blocking)
 struct PeerFileCommandTests {
   @Test("Names of files lead nowhere, and no file in the directory is replaced")
   func names() throws {
@@ -12,9 +12,9 @@ struct PeerFileCommandTests {
       n=0
       for name in link dangling directory old fifo -rf .hidden "$(printf 'a\nb\033[31m')" \
         "$(printf 'x%.0s' $(seq 255))"; do
-        n=$((n + 1)); echo $n >"./$name"; wormhole peer transfer watch "$T/$name" >>"$T/ids"
+        n=$((n + 1)); echo $n >"./$name"; wormhole peer send watch --file "$T/$name" >>"$T/ids"
       done
-      wormhole peer receive-files watch --into in --count $n >"$T/lines" 2>"$T/said"; echo $?
+      wormhole peer receive watch --files in --count $n >"$T/lines" 2>"$T/said"; echo $?
       wc -l <"$T/lines"; ls in | wc -l; ls -A in | cut -c -20 | tr '\n' ' '; echo
       cat other/target in/old in/link-2 in/dangling-2 in/directory-2 in/fifo-2; ls "$T/nowhere"
       """#)
@@ -32,11 +32,11 @@ struct PeerFileCommandTests {
       """
       mkdir in
       for n in $(seq 10); do
-        seq $n 20000 >$n.txt; { wormhole peer transfer watch $n.txt || echo failed; } >"$T/id-$n" &
+        seq $n 20000 >$n.txt; { wormhole peer send watch --file $n.txt || echo failed; } >"$T/id-$n" &
       done; wait
-      wormhole peer receive-files watch --into in --count 10 2>"$T/said" | wc -l
+      wormhole peer receive watch --files in --count 10 2>"$T/said" | wc -l
       for n in $(seq 10); do cmp $n.txt in/$n.txt && echo same; done | uniq -c | sed 's/^ *//'
-      wormhole peer receive-files watch --into in --timeout 0.05 2>"$T/said"; echo $?
+      wormhole peer receive watch --files in --timeout 0.05 2>"$T/said"; echo $?
       wormhole doctor
       """)
     let output = outcome.output.withoutInotifyWarning
@@ -53,16 +53,16 @@ struct PeerFileCommandTests {
       """
       mkdir in; echo hello >a; echo next >b
       status() { wormhole peer transfers phone | sed 's/.*"status":"\\([a-z]*\\)".*/\\1/' | head -1; }
-      (ulimit -n \(limit); exec timeout 60 wormhole peer transfer watch a --from phone >"$T/id"); sent=$?
-      reported=$(status); wormhole peer transfer watch b --from phone >"$T/id"
-      wormhole peer receive-files watch --into in --timeout 0.2 >"$T/lines" 2>&1
+      (ulimit -n \(limit); exec timeout 60 wormhole peer send watch --file a --from phone >"$T/id"); sent=$?
+      reported=$(status); wormhole peer send watch --file b --from phone >"$T/id"
+      wormhole peer receive watch --files in --timeout 0.2 >"$T/lines" 2>&1
       echo "$sent $reported $(status) $(ls a in/a 2>"$T/no" | tr '\\n' ' ')"
       """, within: .seconds(60))
     let files = "a in/a"
     let isKnown = !outcome.errors.contains("and it may not be cancelled")
     switch outcome.output.split(separator: " ").first {
     case "0":
-      #expect(outcome.output == "0 stored processed \(files) \n", "\(outcome)")
+      #expect(outcome.output == "0 waiting processed \(files) \n", "\(outcome)")
     case "74" where isKnown:
       // Cancelled, or failed; or never begun, and the only status is that of the next file.
       let isBegun = outcome.output != "74  processed a \n"
@@ -71,7 +71,7 @@ struct PeerFileCommandTests {
     case "74":
       // The error left that open. This process gives it up at its end, or the next process that
       // sends gives it up or sends it: its status and the file agree either way.
-      let ends = ["stored processed \(files)", "stored cancelled a", "cancelled cancelled a"]
+      let ends = ["waiting processed \(files)", "waiting cancelled a", "cancelled cancelled a"]
       #expect(ends.contains { outcome.output == "74 \($0) \n" }, "\(outcome)")
     default: Issue.record("\(outcome)")
     }
@@ -81,10 +81,10 @@ struct PeerFileCommandTests {
   func refusal() throws {
     let outcome = try Session().shell(
       """
-      mkdir in; echo 1 >a; wormhole peer transfer watch a >"$T/id"
-      wormhole peer receive-files watch --into /proc/self 2>"$T/said"; echo $?
+      mkdir in; echo 1 >a; wormhole peer send watch --file a >"$T/id"
+      wormhole peer receive watch --files /proc/self 2>"$T/said"; echo $?
       grep -c 'cannot become /proc/self/a: ' "$T/said"
-      wormhole peer receive-files watch --into in --count 1 2>"$T/said" |
+      wormhole peer receive watch --files in --count 1 2>"$T/said" |
         grep -o '"redelivery":[a-z]*'; cat in/a
       """)
     #expect(outcome.output == "74\n1\n\"redelivery\":true\n1\n", "\(outcome)")
@@ -95,10 +95,10 @@ struct PeerFileCommandTests {
     let outcome = try Session().shell(
       """
       echo 1 >a; mkfifo fifo
-      wormhole peer transfer watch a --metadata '{x'; echo $?
-      wormhole peer transfer watch fifo; echo $?
-      wormhole peer transfer watch missing; echo $?
-      wormhole peer transfer "$(printf 'x%.0s' $(seq 300))" a; echo $?
+      wormhole peer send watch '{x' --file a; echo $?
+      wormhole peer send watch --file fifo; echo $?
+      wormhole peer send watch --file missing; echo $?
+      wormhole peer send "$(printf 'x%.0s' $(seq 300))" --file a; echo $?
       wormhole peer transfers wormhole
       """)
     #expect(outcome.output == "65\n74\n74\n65\n", "\(outcome)")

@@ -40,7 +40,7 @@ struct PeerMessageCommandTests {
       """
       for n in 1 2; do wormhole peer send watch $n >>"$T/ids"; done
       wormhole peer receive watch 2>"$T/said" >/dev/full; echo $?
-      wormhole peer receive watch --count 2 --envelope 2>"$T/said" |
+      wormhole peer receive watch --count 2 --details 2>"$T/said" |
         sed 's/.*"message":\\(.\\),"redelivery":\\([a-z]*\\).*/\\1 \\2/'
       """)
     #expect(outcome.output == "74\n1 true\n2 false\n", "\(outcome)")
@@ -92,7 +92,7 @@ struct PeerMessageCommandTests {
       mkfifo "$T/in" "$T/out"
       wormhole peer receive watch -- sh -c 'echo >"$T/in"; cat "$T/out"' 2>"$T/said" & first=$!
       read -r x <"$T/in"; kill -STOP $first; stopped $first
-      wormhole peer receive watch --count 1 --envelope 2>/dev/null | grep -o '"redelivery":[a-z]*'
+      wormhole peer receive watch --count 1 --details 2>/dev/null | grep -o '"redelivery":[a-z]*'
       : >"$T/out"; kill -CONT $first; wait $first; echo $?
       grep -c 'has replaced this one' "$T/said"
       wormhole peer transfers phone | grep -o '"status".*'
@@ -107,7 +107,7 @@ struct PeerMessageCommandTests {
     let outcome = try Session().shell(
       """
       echo 1 >a; wormhole peer send watch 1 --from phone --expires 2 >"$T/id"
-      wormhole peer transfer watch a --from phone --expires 2 >"$T/id"
+      wormhole peer send watch --file a --from phone --expires 2 >"$T/id"
       pause=0.1; until test "$(wormhole peer transfers phone | grep -c expired)" = 2; do pause; done
       wormhole peer transfers phone --forget ended >"$T/lines"
       wormhole peer transfers phone | grep -c expired

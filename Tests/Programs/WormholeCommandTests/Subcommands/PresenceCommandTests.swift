@@ -57,7 +57,7 @@ import WormholeTestSupport
       kill -KILL $one; wait $two; echo $?
       gone $command && echo dead
       """, within: .seconds(60))
-    #expect(outcome.output == "124\n1\nentered\n0\ndead\n", "\(outcome)")
+    #expect(outcome.output == "75\n1\nentered\n0\ndead\n", "\(outcome)")
   }
 
   /// ```

@@ -10,11 +10,11 @@ import WormholeTestSupport
       wormhole queue put jobs '{"a":[1]}' >>"$T/ids"
       wormhole queue put jobs 4 --delay 3600 >>"$T/ids"
       sort -u "$T/ids" | wc -l
-      wormhole queue peek jobs --count 9
+      wormhole queue list jobs --next --count 9 --json | jq -c .value
       wormhole queue take jobs; wormhole queue take jobs --count 2
-      wormhole queue take jobs --raw
+      wormhole queue take jobs --format raw
       wormhole queue take jobs --timeout 0; echo $?
-      wormhole queue peek jobs; echo $?
+      wormhole queue list jobs --next; echo $?
       """)
     #expect(
       outcome.output == """
@@ -49,8 +49,8 @@ import WormholeTestSupport
     let outcome = try Session().shell(
       """
       export WORMHOLE_CONTAINER="$T/absent"; echo x >"$T/file"
-      for line in 'send a 1' 'incr a' 'update a -- echo 1' 'queue put q 1' 'queue take q' 'log append l 1' \
-        'peer send w 1' 'peer receive w --count 1' "peer transfer w $T/file" "peer receive-files w --into $T" \
+      for line in 'send a 1' 'update a --add 1' 'update a -- echo 1' 'queue put q 1' 'queue take q' 'log append l 1' \
+        'peer send w 1' 'peer receive w --count 1' "peer send w --file $T/file" "peer receive w --files $T" \
         'notify post n' 'defaults write k 1' 'presence enter p -- true'
       do
         wormhole $line 2>"$T/said" </dev/null; echo "$? $(grep -c 'there is no such directory' "$T/said")"
@@ -88,7 +88,7 @@ import WormholeTestSupport
     let outcome = try Session().shell(
       """
       id=$(wormhole queue put jobs 7 --from till)
-      test "$(wormhole queue list jobs --json | grep -c '"status":"stored"')" = 1
+      test "$(wormhole queue list jobs --json | grep -c '"status":"waiting"')" = 1
       # Inside, it is taken; then it is released.
       wormhole queue take jobs -- sh -c '
         wormhole queue list jobs --json | grep -o "\\"status\\":.*"; exit 3' 2>"$T/said"; echo $?
@@ -135,7 +135,7 @@ import WormholeTestSupport
       mkfifo "$T/in"
       wormhole queue take jobs -- sh -c 'echo $$ >"$T/in"; exec sleep 60' & one=$!
       read -r command <"$T/in"
-      start queue take jobs --envelope >"$T/heard"
+      start queue take jobs --details >"$T/heard"
       kill -9 $one
       finish; echo $?
       grep -o '"redelivery":[a-z]*' "$T/heard"; gone $command
@@ -160,7 +160,7 @@ import WormholeTestSupport
       wormhole queue take jobs --follow -- sh -c 'read -r n; echo $n >>"$T/heard"
         test $n != 1 || { echo $$ >main; echo >"$T/in"; until test -e go; do sleep 0.02; done; }' 2>"$T/said" & first=$!
       read -r x <"$T/in"; kill -STOP $first $(cat main); stopped $(cat main)
-      wormhole queue take jobs --envelope 2>/dev/null | grep -o '"redelivery":[a-z]*'
+      wormhole queue take jobs --details 2>/dev/null | grep -o '"redelivery":[a-z]*'
       : >go; kill -CONT $first $(cat main) 2>"$T/null"; says "$T/said" 'was lost to'
       wormhole queue put jobs 2 >"$T/null"; hears 2
       kill -TERM $first; wait $first; echo $?; cat "$T/heard"
@@ -179,7 +179,7 @@ import WormholeTestSupport
           2>>"$T/said" & worker=$!
         read -r x <"$T/in"; kill -TERM $worker; wait $worker || echo $?
       done
-      wormhole queue take jobs --retries 2 --envelope -- grep -o '"attempt":.,\\|"redelivery":[a-z]*'
+      wormhole queue take jobs --retries 2 --details -- grep -o '"attempt":.,\\|"redelivery":[a-z]*'
       wormhole queue list jobs; cat "$T/heard" 2>/dev/null; grep -c 'goes back' "$T/said"
       """)
     #expect(outcome.output == "\"attempt\":1,\n\"redelivery\":true\n100\n", "\(outcome)")
@@ -213,12 +213,12 @@ import WormholeTestSupport
       END
       python3 "$T/worker.py" 2>"$T/said"; cat "$T/said" | grep -v listening
       wormhole queue list jobs --json | grep -o '"reason":"[a-z ]*"\|"status":"[a-z]*"'
-      wormhole queue take jobs --envelope -- grep -o '"attempt":.'
+      wormhole queue take jobs --details -- grep -o '"attempt":.'
       """#)
     #expect(
       outcome.output.contains(
         "\n0\nwormhole: \"nonsense\" is not an entry that waits for an answer\n"
-          + "\"status\":\"stored\"\n\"reason\":\"torn\"\n\"status\":\"failed\"\n\"attempt\":1\n"),
+          + "\"status\":\"waiting\"\n\"reason\":\"torn\"\n\"status\":\"failed\"\n\"attempt\":1\n"),
       "\(outcome)")
     #expect(
       outcome.output.hasPrefix("1 1\n2 1\n2 2\n3 1\n4 1\n"), "\(outcome)")
@@ -285,7 +285,7 @@ import WormholeTestSupport
       rm -rf "$C/queues/jobs/lease"; : >"$C/queues/jobs/lease"
       wormhole queue put jobs 2 --key k >"$T/null" 2>"$T/said"; echo $?
       grep -c 'cannot withdraw older entries with the key "k" from "jobs".*delivered, too' "$T/said"
-      rm "$C/queues/jobs/lease"; wormhole queue peek jobs --count 2
+      rm "$C/queues/jobs/lease"; wormhole queue list jobs --next --count 2 --json | jq -c .value
       """)
     #expect(outcome.output == "0\n1\n1\n2\n", "\(outcome)")
   }
@@ -297,7 +297,7 @@ import WormholeTestSupport
       short() { wormhole queue list jobs | sed -n '2s/ .*//p'; }
       wormhole queue put jobs 1 >"$T/null"
       wormhole queue take jobs --retries 0 -- false 2>"$T/said"
-      wormhole queue retry jobs "$(short)" >"$T/null"; wormhole queue list jobs --json | grep -c stored
+      wormhole queue retry jobs "$(short)" >"$T/null"; wormhole queue list jobs --json | grep -c waiting
       wormhole queue remove jobs "$(short)"; wormhole queue list jobs; echo $?
       """)
     #expect(outcome.output == "1\n1\n", "\(outcome)")
@@ -323,11 +323,11 @@ import WormholeTestSupport
     let outcome = try Session().shell(
       """
       wormhole queue put jobs '"dead"' --expires 0.01 >"$T/null"
-      while wormhole queue peek jobs >"$T/null"; do :; done
-      wormhole queue put jobs '"live"' >"$T/null"; wormhole queue peek jobs
+      while wormhole queue list jobs --next >"$T/null"; do :; done
+      wormhole queue put jobs '"live"' >"$T/null"; wormhole queue list jobs --next --json | jq -c .value
       wormhole queue list jobs --json | sed 's/.*"status":"\\([a-z]*\\)".*/\\1/'
       """)
-    #expect(outcome.output == "\"live\"\nexpired\nstored\n", "\(outcome)")
+    #expect(outcome.output == "\"live\"\nexpired\nwaiting\n", "\(outcome)")
   }
 
   @Test("An entry with --at is taken when that time has come, and not before", .bothEngines)
@@ -336,11 +336,11 @@ import WormholeTestSupport
       """
       wormhole queue put jobs late --at "$(date -ud '+1 hour' +%Y-%m-%dT%H:%M:%SZ)" >"$T/null"
       wormhole queue take jobs --timeout 0; echo $?
-      wormhole queue list jobs | grep -c 'waits, due 20'
+      wormhole queue list jobs | grep -c 'waiting, due 20'
       wormhole queue put jobs past --at 2001-01-01T00:00:00Z >"$T/null"
-      wormhole queue take jobs --raw 2>"$T/said"
+      wormhole queue take jobs --format raw 2>"$T/said"
       wormhole queue put jobs soon --at "$(date -ud '+1 second' +%Y-%m-%dT%H:%M:%SZ)" >"$T/null"
-      wormhole queue take jobs --raw 2>"$T/said"
+      wormhole queue take jobs --format raw 2>"$T/said"
       wormhole queue put jobs x --at 25:00 2>"$T/said"; echo $?
       wormhole queue put jobs x --at 07:00 --delay 1 2>"$T/said"; echo $?
       wormhole queue put jobs x --at 9999-12-31T23:59:59Z
@@ -403,15 +403,15 @@ import WormholeTestSupport
       wormhole queue remove jobs "$id"; echo $?
       wormhole queue remove jobs nonsense 2>"$T/said"; echo $?
       wormhole queue put jobs 2 --wait processed >"$T/null" 2>"$T/why" & waiting=$!
-      until wormhole queue peek jobs >"$T/null"; do sleep 0.01; done
+      until wormhole queue list jobs --next >"$T/null"; do sleep 0.01; done
       wormhole queue put jobs 3 >"$T/null"
-      wormhole queue purge jobs 2>"$T/said"; echo $?
-      wormhole queue purge jobs --yes
+      wormhole queue remove --all jobs 2>"$T/said"; echo $?
+      wormhole queue remove jobs --all --yes
       wait $waiting; echo $?; grep -c cancelled "$T/why"
-      wormhole queue purge nowhere --yes
+      wormhole queue remove nowhere --all --yes
       wormhole queue put jobs 4 >"$T/null"; wormhole queue put jobs 5 >"$T/null"
       wormhole queue take jobs -- false 2>"$T/said"
-      wormhole queue purge jobs --yes; wormhole queue list jobs; echo $?
+      wormhole queue remove jobs --all --yes; wormhole queue list jobs; echo $?
       """)
     #expect(outcome.output == "0\n0\n1\n64\n2\n1\n1\n0\n2\n1\n", "\(outcome)")
   }
@@ -442,7 +442,7 @@ import WormholeTestSupport
         QUEUE  W
         jobs   1
         ENTRY FROM SENT STATUS VALUE
-        ID wormhole TIME waits, key "k" {"film":"M"}
+        ID wormhole TIME waiting, key "k" {"film":"M"}
         "waiting":1,
 
         """, "\(outcome)")
@@ -462,12 +462,12 @@ import WormholeTestSupport
   func limitOfGroup() throws {
     let outcome = try Session().shell(
       """
-      wormhole queue put jobs --string 'sh -c "sleep 300 & echo \\$! >id; wait"; true' >"$T/null"
-      wormhole queue take jobs --raw --limit 0.3 -- sh 2>said; echo $?
+      wormhole queue put jobs --as string 'sh -c "sleep 300 & echo \\$! >id; wait"; true' >"$T/null"
+      wormhole queue take jobs --format raw --limit 0.3 -- sh 2>said; echo $?
       gone "$(cat id)"; echo gone
       echo 'trap "sleep 0.3; echo tidied; exit" TERM; sleep 9 & wait' >job
-      wormhole queue put other --string 'sh job & wait' >"$T/null"
-      wormhole queue take other --raw --limit 0.3 -- sh 2>said; echo $?
+      wormhole queue put other --as string 'sh job & wait' >"$T/null"
+      wormhole queue take other --format raw --limit 0.3 -- sh 2>said; echo $?
       """)
     #expect(outcome.output == "124\ngone\ntidied\n124\n", "\(outcome)")
   }

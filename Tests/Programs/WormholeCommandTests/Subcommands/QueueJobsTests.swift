@@ -30,7 +30,7 @@ struct QueueJobsTests {
       wormhole queue put jobs 1 >"$T/null"; hears 1
       kill $(cat taker); gone $(cat taker); grep -c waiting "$T/said"
       """)
-    #expect(begin.output == "124\n" && begin.errors.contains(reason), "\(begin)")
+    #expect(begin.output == "75\n" && begin.errors.contains(reason), "\(begin)")
     #expect(rest.output == "1\n", "\(rest)")
   }
 
@@ -54,7 +54,7 @@ struct QueueJobsTests {
         until test -e open; do test $n = 2 && test -e late && exit 124
           test $n = 2 && test -e fail && exit 3; sleep 0.02; done; echo $n >>ended' 2>said &
       pid=$!; hears 1 2 3; \(event); says said 'the others end after the commands that they run'
-      : >open; wait $pid; echo $?; sort ended; grep -c asked said; wormhole queue peek jobs --count 9
+      : >open; wait $pid; echo $?; sort ended; grep -c asked said; wormhole queue list jobs --next --count 9 --json | jq -c .value
       """)
     #expect(outcome.output == "\(status)\n1\n3\n0\n2\n4\n", "\(outcome)")
   }

@@ -120,7 +120,7 @@ struct RemovalTests {
       in2() { WORMHOLE_CONTAINER="$T/2/c" wormhole "$@"; }
       for i in 1 2; do WORMHOLE_CONTAINER="$T/$i/c" wormhole log append l "$i" >"$T/id"; done
       wormhole notify post n; in2 notify post n
-      wormhole log follow l >"$T/heard" 2>"$T/followed" & follower=$!
+      wormhole log read --follow l >"$T/heard" 2>"$T/followed" & follower=$!
       start notify wait n --count 1 >"$T/posts"; says "$T/followed" listening
       wormhole listen m --count 1 >"$T/message" 2>"$T/said" & listener=$!
       says "$T/said" listening
@@ -136,7 +136,7 @@ struct RemovalTests {
     let outcome = try Session().shell(
       """
       wormhole log append l 1 >"$T/id"
-      wormhole log follow l >"$T/heard" 2>"$T/said" & follower=$!
+      wormhole log read --follow l >"$T/heard" 2>"$T/said" & follower=$!
       hears 1; rm -r "$C"; mkdir -m 700 "$C"
       wormhole log append l 2 >"$T/id"; hears 2; echo heard; kill $follower
       """, within: .seconds(60))

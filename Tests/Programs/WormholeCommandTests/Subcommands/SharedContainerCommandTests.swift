@@ -46,22 +46,22 @@ struct SharedContainerCommandTests {
   private static let exchanges = [
     ("send seats 1", "read seats", "1"),
     ("send --durable seats 2", "update seats -- sed s/2/3/", ""),
-    ("update seats -- sed s/3/4/", "incr seats", "5"),
+    ("update seats -- sed s/3/4/", "update seats --add 1", "5"),
     ("send soon 1 --expires 600", "remove soon", ""),
-    ("notify set doors 3", "notify get doors", "3"),
+    ("notify state doors 3", "notify state doors", "3"),
     ("notify post doors", "notify post doors", ""),
     ("defaults write volume 7", "defaults remove volume", ""),
     ("queue put --key k jobs 1", "queue take jobs", "1"),
     ("queue put --durable jobs 2", "queue take jobs -- cat", "2"),
-    ("log append news 1", "log read --as reader news", "1"),
-    ("log append --durable news 2", "log read --as reader news", "2"),
+    ("log append news 1", "log read --subscriber reader news", "1"),
+    ("log append --durable news 2", "log read --subscriber reader news", "2"),
     ("presence enter --exclusive cast -- true", "presence enter --exclusive cast -- echo in", "in"),
     ("lock container/beside -- true", "lock container/beside -- echo in", "in"),
     ("peer context phone 3", "peer context phone", #"{"sent":3}"#),
     ("peer send phone 4", "peer receive phone --count 1", "4"),
     (
-      "peer transfer phone container/container.plist",
-      "peer receive-files phone --count 1 --into container", nil
+      "peer send phone --file container/container.plist",
+      "peer receive phone --count 1 --files container", nil
     ),
     ("status", "ls", nil), ("doctor --sweep", "doctor", nil),
     ("backup home-$FIRST/backup", "backup home-$SECOND/backup", nil),
@@ -112,8 +112,8 @@ struct SharedContainerCommandTests {
       umask 077; mkdir home-70001/private; chown 70001:70001 home-70001/private
       export WORMHOLE_CONTAINER=/mnt/home-70001/private
       use() {
-        $1 wormhole incr seats; $1 wormhole queue take jobs; $1 wormhole queue put jobs 8 >said
-        $1 wormhole log read --count 1 --as reader news; $1 wormhole log append news 8 >said
+        $1 wormhole update seats --add 1; $1 wormhole queue take jobs; $1 wormhole queue put jobs 8 >said
+        $1 wormhole log read --count 1 --subscriber reader news; $1 wormhole log append news 8 >said
         $1 cat $WORMHOLE_CONTAINER/files/settings
         $1 wormhole doctor
       }
@@ -152,7 +152,7 @@ struct SharedContainerCommandTests {
       refuse() { chmod 0 "$1"; }
       for n in 1 2; do owner wormhole queue put jobs $n; owner wormhole log append news $n; done >said
       refuse "$(ls -d container/queues/jobs/pending/* | head -n 1)"
-      owner wormhole queue purge --yes jobs >said 2>&1; echo "purged: $?"; grep -c denied said
+      owner wormhole queue remove --all --yes jobs >said 2>&1; echo "purged: $?"; grep -c denied said
       owner wormhole queue put jobs 3 >said
       owner wormhole queue take jobs --count 2
       refuse "$(ls -d container/logs/news/entries/* | head -n 1)"
@@ -168,7 +168,7 @@ struct SharedContainerCommandTests {
       member touch container/values/seats/lease/prepared-1
       member chmod 600 container/values/seats/lease/prepared-1
       owner wormhole doctor --sweep >said 2>&1; echo "swept: $?"; grep denied said
-      owner wormhole incr seats
+      owner wormhole update seats --add 1
       """)
     #expect(
       outcome.output == """
@@ -207,7 +207,7 @@ struct SharedContainerCommandTests {
     ),
     (
       ["notifications/doors", "notifications/doors/state.plist"],
-      ["notify post doors", "notify set doors 1", "notify get doors"]
+      ["notify post doors", "notify state doors 1", "notify state doors"]
     ),
     (
       ["queues/jobs", "queues/jobs/staged", "queues/jobs/pending", "queues/jobs/taken"],
@@ -237,7 +237,7 @@ struct SharedContainerCommandTests {
     }
     let outcome = try SharedScene().shell(
       """
-      for command in 'send seats 1' 'notify post doors' 'notify set doors 1' 'queue put jobs 1' \\
+      for command in 'send seats 1' 'notify post doors' 'notify state doors 1' 'queue put jobs 1' \\
         'queue put --key k jobs 1' 'log append news 1' 'presence enter --exclusive cast -- true' \\
         'peer send phone 1'; do owner wormhole $command >said || exit 97; done
       cp -a container before; cp -a container home-70001/beyond; chmod 700 home-70001/beyond

@@ -47,7 +47,7 @@ struct TypedDefaultsCommandTests {
       ["-bool", "maybe"], ["-date", "today"], ["-data", "0"], ["-data", "0g"], ["-int"],
       ["-int", "1", "2"], ["-dict", "a"], ["-array", "-array", "1"], ["-array", "-int"],
       ["1", "2"],
-      ["--string", "-int", "1"],
+      ["--as", "string", "-int", "1"],
     ])
   func refused(_ words: [String]) {
     #expect(line.refusal(["defaults", "write", "k"] + words) != nil)

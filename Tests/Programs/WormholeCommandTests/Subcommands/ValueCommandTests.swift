@@ -2,19 +2,21 @@ import Testing
 import WormholeTestSupport
 
 @Suite("Messages from a shell", .blocking) struct ValueCommandTests {
-  @Test("incr loses no addition of another process, and refuses what is no number", .bothEngines)
+  @Test(
+    "update --add loses no addition of another process, and refuses what is no number", .bothEngines
+  )
   func increment() throws {
     let outcome = try Session().shell(
       """
-      wormhole incr n; wormhole incr n 4; wormhole incr n -2; wormhole incr n 0.5
-      wormhole incr new >"$T/null"
+      wormhole update n --add 1; wormhole update n --add 4; wormhole update n --add -2; wormhole update n --add 0.5
+      wormhole update new --add 1 >"$T/null"
       for worker in 1 2 3 4; do
-        for step in 1 2 3 4 5; do wormhole incr many || echo failed; done >"$T/out-$worker" &
+        for step in 1 2 3 4 5; do wormhole update many --add 1 || echo failed; done >"$T/out-$worker" &
       done; wait
       wormhole read many; cat "$T"/out-? | sort -n | uniq | wc -l
-      wormhole send text hello; wormhole incr text 2>"$T/said"; echo $?; wormhole read text
-      wormhole send big 9223372036854775807; wormhole incr big 2>"$T/said"; echo $?
-      wormhole incr n word 2>"$T/said"; echo $?
+      wormhole send text hello; wormhole update text --add 1 2>"$T/said"; echo $?; wormhole read text
+      wormhole send big 9223372036854775807; wormhole update big --add 1 2>"$T/said"; echo $?
+      wormhole update n --add 1 word 2>"$T/said"; echo $?
       """, within: .seconds(60))
     #expect(
       outcome.output == "1\n5\n3\n3.5\n20\n20\n65\n\"hello\"\n65\n64\n", "\(outcome)")
@@ -65,12 +67,12 @@ import WormholeTestSupport
       printf '[2]' >&4; exec 4>&-
       wait $sender; echo $?; hears '[2]'; kill $pid
       cat "$T/said"
-      printf 'a\\n\\n1\\n' | wormhole queue put jobs --lines --string | wc -l
-      wormhole queue peek jobs --count 3
+      printf 'a\\n\\n1\\n' | wormhole queue put jobs --lines --as string | wc -l
+      wormhole queue list jobs --next --count 3 --json | jq -c .value
       printf '1\\n2\\n' >"$T/file"; wormhole log append sales --lines --file "$T/file"
       echo 1 | wormhole send feed 1 --lines 2>"$T/null"; echo $?
       # No UTF-8: data all the same, and otherwise no reason to leave out the next line.
-      printf '\\377\n' | wormhole send feed --lines --data; wormhole read feed
+      printf '\\377\n' | wormhole send feed --lines --as data; wormhole read feed
       printf '\\377\n5\n' | wormhole send feed --lines 2>"$T/said"; echo $?; wormhole read feed
       """)
     #expect(
@@ -99,7 +101,7 @@ import WormholeTestSupport
       wormhole send x '{"a":null,"b":[1,null],"c":{"d":null}}' --nulls drop; wormhole read x
       echo null | wormhole send x --nulls drop 2>"$T/said"; echo $?
       wormhole update x --nulls drop -- echo '[null,7]'; wormhole read x
-      wormhole read x --pretty
+      wormhole read x --format pretty
       """)
     #expect(
       outcome.output == """
@@ -121,14 +123,14 @@ import WormholeTestSupport
       wormhole update n --default 5 -- sh -c 'read n; echo $((n + 1))'; wormhole read n
       wormhole update n --default 5 -- sh -c 'read n; echo $((n + 1))'; wormhole read n
       wormhole update n --expires 600 -- echo 8; wormhole ls -l n --json | grep -c expires
-      wormhole incr n; wormhole ls -l n --json | grep -c expires
-      wormhole incr n --expires 600; wormhole ls -l n --json | grep -c expires
+      wormhole update n --add 1; wormhole ls -l n --json | grep -c expires
+      wormhole update n --add 1 --expires 600; wormhole ls -l n --json | grep -c expires
       wormhole update n -- cat; wormhole ls -l n --json | grep -c expires
       wormhole update n -- echo 7
       wormhole update n --default '{' -- cat 2>"$T/said"; echo $?
       holds wormhole update n -- sh -c 'echo in >"$T/in"; exec sleep 60'
       wormhole update n --timeout 0 -- cat 2>"$T/said"; echo $?
-      wormhole incr n --timeout 0 2>"$T/said"; echo $?; wormhole send n 1 --timeout 0 2>"$T/said"; echo $?
+      wormhole update n --add 1 --timeout 0 2>"$T/said"; echo $?; wormhole send n 1 --timeout 0 2>"$T/said"; echo $?
       kill -9 $pid
       """)
     #expect(outcome.output == "6\n7\n1\n9\n0\n10\n1\n1\n65\n124\n124\n124\n", "\(outcome)")
@@ -164,7 +166,7 @@ import WormholeTestSupport
     let outcome = try Session().shell(
       """
       wormhole log append sales '"M"'
-      wormhole log follow sales --count 1 -- sh -c 'cat
+      wormhole log read --follow sales --count 1 -- sh -c 'cat
         echo $WORMHOLE_IDENTIFIER $WORMHOLE_NUMBER $WORMHOLE_REDELIVERY
         expr "$WORMHOLE_TIME" : "2[0-9]*-[01][0-9]-[0-3][0-9]T.*Z$" >/dev/null || echo no time' 2>"$T/said"
       """)

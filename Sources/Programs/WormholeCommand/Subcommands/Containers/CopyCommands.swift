@@ -47,8 +47,10 @@ extension CommandDescription {
     } catch let error as AppGroupError
       where error.code == .timedOut && error.holder != nil && !copy.allowsUse
     {
-      throw CommandError.no(
-        "copy \(container.location)", because: "\(error.reason); end it first, or give --in-use")
+      throw CommandError(
+        cannot: "copy \(container.location)",
+        because: "\(error.reason); end it first, or give --in-use",
+        status: .inUse)
     }
     let target = Engines.withoutPassword(place)
     try environment.end(done, arguments, text: "copied \(done.counted) to \(target)")
@@ -190,8 +192,9 @@ extension CommandDescription {
         environment.report("left in \(path), because it is not of the container: \(names)")
       }
     } catch let error as AppGroupError where error.code == .timedOut {
-      throw CommandError.no(
-        "destroy \(path)", because: "\(error.reason); end it first, or give --in-use")
+      throw CommandError(
+        cannot: "destroy \(path)", because: "\(error.reason); end it first, or give --in-use",
+        status: .inUse)
     }
   }
 }

@@ -25,17 +25,12 @@ extension CommandDescription {
           container.plist is written again.
           """),
       .value(
-        "quarantine", .live(.message), named: "identifier",
+        "quarantine", .identifier, named: "kind:name",
         help: """
-          First move this message's file into the container's quarantine. If it cannot be read, an \
-          older version that the container has kept takes its place.
+          First move this file into the container's quarantine, such as message:seats. If a message cannot be \
+          read, an older version that the container has kept takes its place; of a log the messages stay. The \
+          kind 'own' is for the package's own values.
           """),
-      .value(
-        "quarantine-own", .identifier, named: "name",
-        help: "The same for one of the package's own values, by the name that doctor prints."),
-      .value(
-        "quarantine-log", .live(.log), named: "name",
-        help: "The same for the file of a log that is damaged; its messages stay."),
       .flag("strict", help: "Exit with status 1 for warnings and notes, too."),
       .json,
     ]
@@ -48,7 +43,7 @@ extension CommandDescription {
         let report = try ContainerReport.complete(on: container, .everything)
         findings = Findings.of(report, options: arguments.container.shellOptions)
         // What was put aside just now is printed already.
-        if !repairs.quarantined.isEmpty { findings.removeAll { $0.kind == .quarantine } }
+        if repairs.quarantined != nil { findings.removeAll { $0.kind == .quarantine } }
         // An alarm of the cluster is more precise.
         if report.cluster?.alarms.isEmpty ?? true {
           findings = try Findings.ofWriting(in: container) + findings
@@ -81,7 +76,26 @@ extension CommandDescription {
       try environment.print(text(repairs, findings, columns: environment.columns))
     }
     let isWell = findings.allSatisfy { $0.level < (arguments.has("strict") ? .note : .fault) }
-    if !isWell || !repairs.missing.isEmpty { throw ExitStatus.no }
+    if !isWell || repairs.missing != nil { throw ExitStatus.no }
+  }
+  .refusing { arguments in
+    arguments.text("quarantine").flatMap { title in
+      QuarantineKind(of: title) == nil
+        ? "give --quarantine message:NAME, log:NAME or own:NAME" : nil
+    }
+  }
+}
+
+/// What has a file that can be put aside.
+private enum QuarantineKind: String {
+  case message, log, own
+
+  /// - Parameter title: the kind and the name, with a colon between them.
+  init?(of title: String) {
+    guard let colon = title.firstIndex(of: ":"), title.index(after: colon) < title.endIndex else {
+      return nil
+    }
+    self.init(rawValue: String(title[..<colon]))
   }
 }
 
@@ -90,11 +104,12 @@ private struct Repairs {
   var swept = SharedContainer.SweepReport()
   /// The failures of the other repairs.
   var failures: [AppGroupError] = []
-  var quarantined: [String] = []
-  /// Names to be put aside that have no file.
-  var missing: [String] = []
-  /// The publication times of the versions that were put back.
-  var putBack: [Date] = []
+  /// What was put aside.
+  var quarantined: String?
+  /// The name to be put aside, if it has no file.
+  var missing: String?
+  /// The publication time of the version that was put back.
+  var putBack: Date?
 }
 
 private func act(_ arguments: ParsedArguments, on container: SharedContainer) throws -> Repairs {
@@ -104,37 +119,46 @@ private func act(_ arguments: ParsedArguments, on container: SharedContainer) th
     // Only now, because the sweep may make the room that it needs.
     try container.establishFormat()
   }
-  let values = [
-    arguments.text("quarantine").map { container.value($0) },
-    arguments.text("quarantine-own").map { container.own.value($0) },
-    arguments.text("quarantine-log").map { container.log($0).value },
-  ]
+  let value = arguments.text("quarantine").flatMap { container.value(toPutAside: $0) }
   // It prints what it puts aside.
   let report = Diagnostics.onEvent
   Diagnostics.onEvent = nil
   defer { Diagnostics.onEvent = report }
-  for value in values.compactMap({ $0 }) {
-    do {
-      guard let (place, kept) = try value.putAside(until: nil) else {
-        repairs.missing.append(value.identifier)
-        continue
-      }
-      repairs.quarantined.append(place)
-      if let kept { repairs.putBack.append(kept) }
-    } catch let error as AppGroupError {
-      repairs.failures.append(error)
+  guard let value else { return repairs }
+  do {
+    if let (place, kept) = try value.putAside(until: nil) {
+      repairs.quarantined = place
+      repairs.putBack = kept
+    } else {
+      repairs.missing = value.identifier
     }
+  } catch let error as AppGroupError {
+    repairs.failures.append(error)
   }
   return repairs
+}
+
+extension SharedContainer {
+  fileprivate func value(toPutAside title: String) -> Value? {
+    guard let kind = QuarantineKind(of: title) else { return nil }
+    let name = String(title.dropFirst(kind.rawValue.count + 1))
+    switch kind {
+    case .message: return value(name)
+    case .log: return log(name).value
+    case .own: return own.value(name)
+    }
+  }
 }
 
 private func text(_ repairs: Repairs, _ findings: [Finding], columns: Int) -> String {
   var paragraphs = repairs.swept.removed.map { "removed \($0.onOneLine)\n" }
   let count = repairs.swept.names.count
   if count > 0 { paragraphs.append("removed \(count) empty \(count == 1 ? "name" : "names")\n") }
-  paragraphs += repairs.quarantined.map { "put aside: \($0.onOneLine)\n" }
-  paragraphs += repairs.missing.map { "not put aside: \($0.quoted.onOneLine) has no file\n" }
-  paragraphs += repairs.putBack.map { "put back: the version of \($0.secondsText)\n" }
+  paragraphs += [
+    repairs.quarantined.map { "put aside: \($0.onOneLine)\n" },
+    repairs.missing.map { "not put aside: \($0.quoted.onOneLine) has no file\n" },
+    repairs.putBack.map { "put back: the version of \($0.secondsText)\n" },
+  ].compactMap(\.self)
   guard let summary = findings.summary() else { return paragraphs.joined() + "nothing wrong\n" }
   let texts = findings.enumerated().map { index, finding in
     finding.text(number: index + 1, columns: columns)
@@ -146,7 +170,7 @@ private func json(_ repairs: Repairs, _ findings: [Finding]) -> PropertyListValu
   .object([
     "removed": repairs.swept.removed,
     "names": repairs.swept.names.isEmpty ? nil : repairs.swept.names,
-    "quarantined": repairs.quarantined.first, "missing": repairs.missing.first,
-    "putBack": repairs.putBack.first?.wholeSeconds, "findings": findings.map(\.propertyList),
+    "quarantined": repairs.quarantined, "missing": repairs.missing,
+    "putBack": repairs.putBack?.wholeSeconds, "findings": findings.map(\.propertyList),
   ])
 }

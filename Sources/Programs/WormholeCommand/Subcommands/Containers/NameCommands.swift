@@ -19,6 +19,10 @@ extension CommandDescription {
       {"log": ..., "message": {"bytes": ..., "expires": ..., "path": ..., "problem": ..., "publisher": ..., \
       "version": ...}, "name": ..., "notification": {"state": ...}, "presence": [...], "queue": ...}, without \
       what there is not.
+
+      With --groups the groups that have a container are printed; with --json {"container": ..., "group": ...}. \
+      The first write to a group makes its container, in $XDG_DATA_HOME/app-groups, by default \
+      ~/.local/share/app-groups. The group file-coordination is the user's own: file presenters register there.
       """,
     arguments: [
       .namePatterns,
@@ -27,9 +31,12 @@ extension CommandDescription {
         help: "Print only these kinds."),
       .flag("all", help: "Print also names that have nothing at present."),
       .flag("long", letter: "l", help: "Print all that is known under each name."),
+      .flag("groups", help: "Print the names of all groups that have a container."),
       .flag("json", help: "Print lines of JSON: {\"kind\": ..., \"name\": ...}."),
-    ]
+    ],
+    flagWithoutContainer: "groups"
   ) { arguments, environment in
+    guard !arguments.has("groups") else { return try environment.printGroups(arguments) }
     let filter = NameFilter(arguments)
     guard let container = try arguments.container.openExisting() else { throw ExitStatus.no }
     var known: [(kind: LiveNames, name: String)] = []
@@ -66,6 +73,22 @@ extension CommandDescription {
       }
     }
     try environment.end(faults, otherwise: known.isEmpty ? .no : .done)
+  }
+  .refusing { arguments in
+    guard arguments.has("groups") else { return nil }
+    return ["pattern", "only", "all", "long"].first(where: arguments.isGiven)
+      .map { "--groups and \($0 == "pattern" ? "a pattern" : "--" + $0) exclude each other" }
+  }
+}
+
+extension CommandEnvironment {
+  fileprivate func printGroups(_ arguments: ParsedArguments) throws {
+    let groups = try ContainerLocation.groups()
+    guard !groups.isEmpty else { throw ExitStatus.no }
+    for (group, path) in groups {
+      try print(
+        arguments, json: .object(["container": path, "group": group]), text: group.onOneLine)
+    }
   }
 }
 

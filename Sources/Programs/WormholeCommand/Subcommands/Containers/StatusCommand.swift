@@ -16,7 +16,7 @@ extension CommandDescription {
       each is one line.
       """,
     arguments: [
-      .json, .pretty, .flag("watch", help: "Go on, and show it again when something happens."),
+      .json, .flag("watch", help: "Go on, and show it again when something happens."),
       .count, .timeout, .readyDescriptor,
     ]
   ) { arguments, environment in
@@ -27,35 +27,19 @@ extension CommandDescription {
         arguments, json: .object(["container": path]),
         text: "\(path)\n  no container yet; the first message makes one")
     }
-    try environment.print(arguments.status(of: container, environment))
+    try environment.print(
+      arguments.marked(arguments.status(of: container, environment), environment))
   }
   .refusing(ParsedArguments.watchProblem)
-
-  static let groups = CommandDescription(
-    name: "groups",
-    abstract: "Print the groups that have a container, one line each.",
-    discussion: """
-      The first write to a group makes its container, in $XDG_DATA_HOME/app-groups, by default \
-      ~/.local/share/app-groups. Containers that are named by a directory are not listed. The group \
-      file-coordination is the user's own: file presenters register there. The exit status is 1 if there \
-      is none. With --json a line is \
-      {"container": ..., "group": ...}.
-      """,
-    arguments: [
-      .flag("json", help: "Print a line of JSON for each group instead of its name alone.")
-    ],
-    needsContainer: false
-  ) { arguments, environment in
-    let groups = try ContainerLocation.groups()
-    guard !groups.isEmpty else { throw ExitStatus.no }
-    for (group, path) in groups {
-      try environment.print(
-        arguments, json: .object(["container": path, "group": group]), text: group.onOneLine)
-    }
-  }
 }
 
 extension ParsedArguments {
+  /// A status, with colours if it is for people at a terminal.
+  fileprivate func marked(_ status: [UInt8], _ environment: CommandEnvironment) -> [UInt8] {
+    has("json")
+      ? status : Array(environment.marked(String(decoding: status, as: UTF8.self)).utf8)
+  }
+
   fileprivate func status(
     of container: SharedContainer, _ environment: CommandEnvironment
   ) throws -> [UInt8] {
@@ -102,8 +86,8 @@ private func watchStatus(_ arguments: ParsedArguments, _ environment: CommandEnv
       let status = try arguments.status(of: opened.container, screen)
       // It may read all of the container, so it takes a third of the time at most.
       let pause = max(statusPause, (.now - begun) * 2)
-      try environment.print(
-        clears ? Array("\u{1B}[H\u{1B}[2J".utf8) + fitted(status, screen) : status)
+      let shown = arguments.marked(clears ? fitted(status, screen) : status, environment)
+      try environment.print((clears ? Array("\u{1B}[H\u{1B}[2J".utf8) : []) + shown)
       remaining -= 1
       if remaining == 0 { return }
       pauseThread(min(pause, max(.zero, deadline - .now)))

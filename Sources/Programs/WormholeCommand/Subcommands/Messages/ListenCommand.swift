@@ -12,8 +12,8 @@ extension CommandDescription {
     discussion: """
       A name with '*', '?' or '[' is a pattern of a shell, and stands for every message whose name \
       matches it or is exactly this text, also one that is sent for the first time later. With a \
-      pattern or several names a line is {"identifier": ..., "message": ...}; with --envelope it is \
-      that of 'read --envelope'.
+      pattern or several names a line is {"identifier": ..., "message": ...}; with --details it is \
+      that of 'read --details'.
 
       The command prints 'listening' on standard error; from then on it misses nothing. After a burst of \
       messages the last one is always printed, the earlier ones perhaps. The removal of a message prints \
@@ -27,9 +27,10 @@ extension CommandDescription {
       """,
     arguments: [
       .identifiers(), .count, .timeout, .readyDescriptor,
-      .flag("envelope", help: "Print each message with the process that sent it, and when."),
-      .flag("current", help: "Begin with the current message, if there is one."),
-    ] + ArgumentDescription.output + [.command(forEach: "message")]
+      .details,
+      .flag("current", help: "Begin with the current message, if there is one."), .jsonAlways,
+      .format, .command(forEach: "message"),
+    ]
   ) { arguments, environment in
     let deadline = arguments.deadline()
     let opened = try arguments.container.openToListen(until: deadline, environment)

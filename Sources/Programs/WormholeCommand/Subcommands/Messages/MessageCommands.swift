@@ -61,7 +61,7 @@ extension CommandDescription {
       ..., "message": ...}. A name without a message, and one that cannot be read, is reported, the others \
       are printed, and the exit status is 1, or that of the error.
 
-      With --envelope a line is {"expires": ..., "identifier": ..., "message": ..., "publisher": \
+      With --details a line is {"expires": ..., "identifier": ..., "message": ..., "publisher": \
       {"date": ..., "peer": ..., "process": ..., "program": ...}, "version": ...}: the process that sent \
       the message, and when; and a text that changes with every change, for --if-version. "expires" is \
       left out for a message that does not expire, "peer" for a process that was none, and "publisher" \
@@ -69,8 +69,8 @@ extension CommandDescription {
       """,
     arguments: [
       .identifiers(),
-      .flag("envelope", help: "Print the message with the process that sent it, and when."),
-    ] + ArgumentDescription.output
+      .details, .jsonAlways, .format,
+    ]
   ) { arguments, environment in
     let container = try arguments.container.openExisting()
     let names = arguments.texts("identifier")
@@ -168,7 +168,9 @@ extension CommandDescription {
 extension SharedContainer {
   /// What a name is that is no message's, and how that is removed.
   fileprivate func others(named name: String) throws -> String {
-    let kinds = [("log remove", "log", try logNames()), ("queue purge", "queue", try queueNames())]
+    let kinds = [
+      ("log remove", "log", try logNames()), ("queue remove --all", "queue", try queueNames()),
+    ]
     return kinds.filter { $0.2.contains { $0.utf8.elementsEqual(name.utf8) } }.map {
       "; '\(ProgramName.called) \($0.0) \(name.quotedForShell)' is for the \($0.1) of this name"
     }.joined()
@@ -197,7 +199,7 @@ extension ArgumentDescription {
 
   static let ifVersion = value(
     "if-version", .identifier, named: "version",
-    help: "Only if the message is still of this version, which 'ls -l' and 'read --envelope' "
+    help: "Only if the message is still of this version, which 'ls -l' and 'read --details' "
       + "print; 'none' means that there is none.")
 
   static let messageExpires = value(
@@ -225,13 +227,13 @@ extension Value {
 }
 
 extension ParsedArguments {
-  /// A message as it is printed: with the details of its publication if `--envelope` is given, and with
+  /// A message as it is printed: with the details of its publication if `--details` is given, and with
   /// its name if it is one of several.
   func line(
     of message: PropertyListValue, _ snapshot: ValueSnapshot, _ identifier: String,
     isOneOfSeveral: Bool
   ) -> PropertyListValue {
-    guard has("envelope") else {
+    guard has("details") else {
       return isOneOfSeveral ? ["identifier": .string(identifier), "message": message] : message
     }
     return .object([

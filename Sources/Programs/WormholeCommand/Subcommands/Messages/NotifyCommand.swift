@@ -7,7 +7,7 @@ extension CommandDescription {
   static let notify = CommandDescription(
     name: "notify",
     abstract: "Post notifications, which carry no message, and wait for them.",
-    subcommands: [.notifyPost, .notifyWait, .notifyGet, .notifySet, .notifyRemove])
+    subcommands: [.notifyPost, .notifyWait, .notifyState, .notifyRemove])
 
   static let notifyPost = CommandDescription(
     name: "post",
@@ -23,7 +23,7 @@ extension CommandDescription {
     abstract: "Print the names of notifications as they are posted, one line each.",
     discussion: """
       The command prints 'listening' on standard error; from then on it misses nothing. Several \
-      posts of one name may be printed as one. With --json a line is {"date": ..., "name": ...}, with the \
+      posts of one name may be printed as one. With --json a line is {"name": ..., "time": ...}, with the \
       time at which the post was seen. While there is no container there is no post.
 
       \(eachCommand) Its environment has WORMHOLE_IDENTIFIER, the name, and WORMHOLE_TIME.
@@ -52,34 +52,29 @@ extension CommandDescription {
       try arguments.handleEach(of: posts.next, until: deadline) { index in
         let (name, date) = (names[index], Date())
         return try arguments.hand(
-          json: .object(["date": date, "name": name]), text: name.onOneLine, titled: name.quoted,
+          json: .object(["name": name, "time": date]), text: name.onOneLine, titled: name.quoted,
           environment,
           variables: CommandVariable.common(identifier: name, time: date, sender: nil))
       }
     }
   }
 
-  static let notifyGet = CommandDescription(
-    name: "get",
-    abstract: "Print the state of a notification, a number; 0 if it was never set.",
-    arguments: [.notificationName]
+  static let notifyState = CommandDescription(
+    name: "state",
+    abstract: "Print the state of a notification, a number, or set it; nothing is posted.",
+    arguments: [
+      .operand("name", .live(.notification), help: "The name of the notification; any text."),
+      .optional(
+        "number", .unsigned,
+        help: "The new state, of 64 bits; without it, the state is printed: 0 if it was never set."),
+    ]
   ) { arguments, environment in
     let name = arguments.requiredText("name")
+    if let state = arguments.unsigned("number") {
+      return try arguments.container.open().notification(name).setState(state)
+    }
     let state = try arguments.container.openExisting()?.notification(name).state()
     try environment.print(line: String(state ?? 0))
-  }
-
-  static let notifySet = CommandDescription(
-    name: "set",
-    abstract: "Set the state of a notification; nothing is posted.",
-    arguments: [
-      .notificationName, .operand("number", .unsigned, help: "The state, a number of 64 bits."),
-    ]
-  ) { arguments, _ in
-    guard let state = arguments.unsigned("number") else {
-      preconditionFailure("the parser accepts only numbers here")
-    }
-    try arguments.container.open().notification(arguments.requiredText("name")).setState(state)
   }
 
   static let notifyRemove = CommandDescription(

@@ -21,6 +21,10 @@ extension CommandDescription {
       50 milliseconds, and with --term after that time; on etcd they need not wait for it at all. \
       COMMAND then runs again with the newer message, and WORMHOLE_ATTEMPT in its environment is 2, 3 \
       and so on.
+
+      With --add no COMMAND runs: the number is added to the message, and the sum is printed. A message \
+      that does not exist counts as 0. Whole numbers have 64 bits; if the sum does not fit, or the message is \
+      no number, nothing changes, and the exit status is 65.
       """,
     arguments: [
       .list("identifier", .live(.message), help: "The names of the messages; any text."),
@@ -34,10 +38,17 @@ extension CommandDescription {
       .value(
         "term", .duration,
         help: "Let others take the lease over after this time, although COMMAND runs."),
-      .command(help: "Reads the message and prints the new one, both as JSON."),
+      .value(
+        "add", .text, named: "number",
+        help: "Add this number, which may be negative, instead of running a command."),
+      .command(
+        help: "Reads the message and prints the new one, both as JSON.", replacedBy: "add"),
     ]
   ) { arguments, environment in
     let names = arguments.texts("identifier")
+    if let step = arguments.text("add").flatMap(PropertyListValue.init(number:)) {
+      return try arguments.add(step, to: names[0], environment)
+    }
     let standard = try arguments.text("default").map {
       try JSONInput.read(Array($0.utf8), source: "the value of --default", nulls: arguments.nulls)
     }
@@ -60,40 +71,32 @@ extension CommandDescription {
     }
   }
   .refusing { arguments in
-    arguments.texts("identifier").count > 1 && arguments.isGiven("expires")
-      ? "--expires is for one message" : nil
+    if let number = arguments.text("add") {
+      if arguments.tail != nil { return "--add and a command exclude each other" }
+      if PropertyListValue(number: number) == nil { return "\(number.quoted) is not a number" }
+    }
+    guard arguments.texts("identifier").count > 1 else { return nil }
+    return ["expires", "add"].first(where: arguments.isGiven).map { "--\($0) is for one message" }
   }
+}
 
-  static let increment = CommandDescription(
-    name: "incr",
-    abstract: "Add to a message that is a number, and print the sum.",
-    discussion: """
-      No change of another process is lost. A message that does not exist counts as 0. Without --expires \
-      the sum does not expire. Whole numbers have 64 bits; if the sum does not fit, or the message is not a number, nothing \
-      changes, and the exit status is 65.
-      """,
-    arguments: [
-      .identifier, .optional("by", help: "The number to add, 1 by default; it may be negative."),
-      .messageExpires, .durable("the sum"), .jsonAlways, .writeTimeout,
-    ]
-  ) { arguments, environment in
-    let identifier = arguments.requiredText("identifier")
-    let step = arguments.text("by").flatMap(PropertyListValue.init(number:)) ?? 1
-    let sum = try arguments.container.open(.value(identifier)).value(identifier).update(
-      durability: arguments.durability, until: arguments.deadline(),
-      expiresAfter: arguments.duration("expires")
+extension ParsedArguments {
+  /// Adds to a message that is a number, and prints the sum.
+  fileprivate func add(
+    _ step: PropertyListValue, to identifier: String, _ environment: CommandEnvironment
+  ) throws {
+    let standard = try text("default").map {
+      try JSONInput.read(Array($0.utf8), source: "the value of --default")
+    }
+    let sum = try container.open(.value(identifier)).value(identifier).update(
+      durability: durability, until: deadline(), expiresAfter: duration("expires")
     ) { message in
-      let sum = try (message ?? 0).adding(step, identifier)
+      let sum = try (message ?? standard ?? 0).adding(step, identifier)
       message = sum
       return sum
     }
     let text = try JSONWriter.string(sum)
     try environment.print(line: text, after: "the sum is \(text)")
-  }
-  .refusing { arguments in
-    arguments.text("by").flatMap {
-      PropertyListValue(number: $0) == nil ? "'\($0)' is not a number" : nil
-    }
   }
 }
 

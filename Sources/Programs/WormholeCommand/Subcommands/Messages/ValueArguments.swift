@@ -4,39 +4,37 @@ import WormholePropertyLists
 // The forms of a value on the command line: JSON, or text or bytes that need no quoting.
 
 extension ArgumentDescription {
-  static let valueForms: [ArgumentDescription] = [
-    .flag("string", help: "Take the text as it is, as a string, even if it is JSON."),
-    .flag("data", help: "Take the bytes as they are, as data."),
-    .flag(
-      "strict",
-      help: "Refuse a word that is not JSON, instead of taking it as a string."),
-    .nulls,
-  ]
+  /// The form of the value that is read.
+  static let form = value(
+    "as", .choice(ValueForm.allCases.map(\.rawValue)), named: "form",
+    help: "Read it as json, string, data or plist; by default it is JSON, or a word as a string.")
 
   static let nulls = value(
     "nulls", .choice(JSONReader.Nulls.allCases.map(\.rawValue)), named: "what",
     standard: JSONReader.Nulls.refuse.rawValue,
-    help: "What becomes of null within JSON: with 'drop', its key or element is left out.")
+    help: "What becomes of null within JSON; with 'drop', its key or element is left out.")
 
   static let lines = flag(
-    "lines", help: "Take each line of standard input or of the file as a value, as it comes.")
+    "lines", help: "Take each line of the input as a value, as it comes.")
 
   /// The forms of an argument, and of a file or standard input.
-  static let valueSources: [ArgumentDescription] =
-    valueForms + [
-      .flag("plist", help: "Read a property list, XML or binary."),
-      .value("file", .file, help: "Read the value from a file instead."),
-    ]
+  static let valueSources: [ArgumentDescription] = [
+    form, nulls, .value("file", .file, help: "Read the value from a file instead."),
+  ]
+}
+
+/// The form of a value that is read.
+enum ValueForm: String, CaseIterable {
+  case json, string, data, plist
 }
 
 extension ParsedArguments {
-  private static let forms = ["string", "data", "strict", "plist"]
+  /// Nil for JSON, or a word.
+  private var form: ValueForm? { text("as").flatMap(ValueForm.init) }
 
   static let valueProblem: @Sendable (ParsedArguments) -> String? = { arguments in
-    if let conflict = arguments.conflict(of: "string", "data", "strict", "plist")
-      ?? arguments.conflict(of: "lines", "plist")
-    {
-      return conflict
+    if arguments.has("lines"), arguments.form == .plist {
+      return "--lines and --as plist exclude each other"
     }
     if arguments.has("lines"), let text = arguments.text("value"), text != "-" {
       return "--lines reads standard input or --file, and no argument"
@@ -49,6 +47,13 @@ extension ParsedArguments {
   /// The object is that of an error's sentence.
   func value(_ environment: CommandEnvironment, _ object: String) throws -> PropertyListValue {
     if let file = text("file") { return try value(environment.content(of: file), file) }
+    return try operandValue(environment, object)
+  }
+
+  /// Returns the value that is an argument, or is on standard input.
+  func operandValue(
+    _ environment: CommandEnvironment, _ object: String
+  ) throws -> PropertyListValue {
     guard let text = text("value"), text != "-" else {
       return try value(environment.wholeStandardInput(), "\(object) on standard input")
     }
@@ -66,7 +71,7 @@ extension ParsedArguments {
     guard has("lines") else { return try body(value(environment, object)) }
     var status = ExitStatus.done
     var number = 0
-    try environment.forEachLine(ofFile: text("file"), keepsReturn: has("data")) { line in
+    try environment.forEachLine(ofFile: text("file"), keepsReturn: form == .data) { line in
       number += 1
       let value: PropertyListValue?
       do {
@@ -86,10 +91,10 @@ extension ParsedArguments {
     ofLine line: ArraySlice<UInt8>, _ environment: CommandEnvironment, _ object: String
   ) throws -> PropertyListValue? {
     // Any bytes are data.
-    guard !has("data"), let text = String(validating: line, as: UTF8.self) else {
+    guard form != .data, let text = String(validating: line, as: UTF8.self) else {
       return try value(Array(line), object)
     }
-    guard has("string") || text.contains(where: { !$0.isWhitespace }) else { return nil }
+    guard form == .string || text.contains(where: { !$0.isWhitespace }) else { return nil }
     return try value(ofWord: text, environment, object)
   }
 
@@ -97,7 +102,7 @@ extension ParsedArguments {
   func value(
     ofWord text: String, _ environment: CommandEnvironment, _ object: String
   ) throws -> PropertyListValue {
-    guard !Self.forms.contains(where: has) else { return try value(Array(text.utf8), object) }
+    guard form == nil else { return try value(Array(text.utf8), object) }
     guard text.isWord else {
       do {
         return try value(Array(text.utf8), object)
@@ -106,7 +111,7 @@ extension ParsedArguments {
       {
         // A date, for example.
         throw CommandError(
-          cannot: error.action, because: error.reason + "; --string takes it as a text",
+          cannot: error.action, because: error.reason + "; --as string takes it as a text",
           status: error.status)
       }
     }
@@ -114,7 +119,7 @@ extension ParsedArguments {
       return try JSONReader.read(Array(text.utf8))
     } catch {
       if environment.errorColumns != nil {
-        environment.report("\(text.quoted) is not JSON, so it is taken as a string; see --string")
+        environment.report("\(text.quoted) is not JSON, so it is taken as a string; see --as")
       }
       return .string(text)
     }
@@ -126,18 +131,20 @@ extension ParsedArguments {
     func refused(_ reason: String) -> CommandError {
       CommandError(cannot: "read \(source)", because: reason, status: .badData)
     }
-    if has("data") { return .data(Data(bytes)) }
-    if has("string") {
+    switch form {
+    case .data: return .data(Data(bytes))
+    case .string:
       guard let text = String(validating: bytes, as: UTF8.self) else {
-        throw refused("it is not UTF-8; --data takes any bytes")
+        throw refused("it is not UTF-8; --as data takes any bytes")
       }
       return .string(text)
-    }
-    guard has("plist") else { return try JSONInput.read(bytes, source: source, nulls: nulls) }
-    do throws(PropertyListError) {
-      return try PropertyListValue(bytes: bytes)
-    } catch {
-      throw refused(error.description)
+    case .plist:
+      do throws(PropertyListError) {
+        return try PropertyListValue(bytes: bytes)
+      } catch {
+        throw refused(error.description)
+      }
+    case .json, nil: return try JSONInput.read(bytes, source: source, nulls: nulls)
     }
   }
 }
@@ -152,17 +159,5 @@ extension String {
     let digit = drop { $0.isWhitespace || "+-.".contains($0) }.first
     let isNumber = digit.map { $0.isASCII && $0.isNumber } ?? false
     return !"{[\"\u{FEFF}".contains(first) && !isNumber
-  }
-}
-
-extension PropertyListValue {
-  /// The form for a program without JSON: the text of a string and a line break, the bytes of data
-  /// unchanged, and anything else as a line of JSON.
-  func rawBytes(of object: String) throws -> [UInt8] {
-    switch self {
-    case .string(let text): Array((text + "\n").utf8)
-    case .data(let bytes): Array(bytes)
-    default: try OutputFormat.json.bytes(self, of: object)
-    }
   }
 }

@@ -12,8 +12,8 @@ extension CommandDescription {
       wait until a process receives them.
       """,
     subcommands: [
-      .peerList, .peerServe, .peerRequest, .peerSend, .peerReceive, .peerContext, .peerTransfer,
-      .peerReceiveFiles, .peerTransfers, .peerLaunch, .peerPairing,
+      .peerList, .peerServe, .peerRequest, .peerSend, .peerReceive, .peerContext, .peerTransfers,
+      .peerLaunch, .peerPairing,
     ])
 
   static let peerList = CommandDescription(
@@ -112,8 +112,8 @@ extension ParsedArguments {
 }
 
 extension QueueEntryStatus {
-  /// For machines: the name of the case, which is never changed.
-  var word: String { reason == nil ? "\(self)" : "failed" }
+  /// The word for people and for scripts.
+  var word: String { reason != nil ? "failed" : self == .stored ? "waiting" : "\(self)" }
 
   /// Ends the command after a wait for the outcome of `what`. The exit status shows the outcome, so
   /// its record is not needed any more.

@@ -6,68 +6,35 @@ import WormholePropertyLists
 import WormholeSystem
 import WormholeTerminals
 
-extension CommandDescription {
-  static let peerTransfer = CommandDescription(
-    name: "transfer",
-    abstract: "Queue a file, which is delivered when the peer receives.",
-    discussion: """
-      The command returns when the content is in the container, and prints the transfer's id, for \
-      'peer transfers --remove'. A bar shows the progress where standard error is a terminal. An interruption \
-      before that cancels the transfer. Metadata is any JSON value, for the receiver.
-      """,
-    arguments: [
-      .peer, .operand("file", .file, help: "A regular file."),
-      .value(
-        "metadata", .text, named: "json", help: "A value that the receiver gets with the file."),
-      .from, .durable("it"), .expires, .wait, .timeout,
-    ]
-  ) { arguments, environment in
+extension ParsedArguments {
+  /// Queues the file that `--file` names.
+  func sendFile(_ file: String, _ environment: CommandEnvironment) throws {
     // Each piece of a file has the time of a call.
-    try transfer(arguments.limited(until: nil), environment)
+    try transfer(file, limited(until: nil), environment)
   }
-  .refusing(ParsedArguments.waitProblem)
 
-  static let peerReceiveFiles = CommandDescription(
-    name: "receive-files",
-    abstract: "Put the files for a peer into a directory, and print one line for each.",
-    discussion: """
-      A line is {"id": ..., "metadata": ..., "name": ..., "path": ..., "redelivery": ..., \
-      "sender": ..., "size": ...}; "name" is the file's name at its sender, and "path" its path now. \
-      No file is overwritten, and no name leads out of the directory: the second a.txt becomes \
-      a-2.txt, and characters that could mislead a shell become '_'. A file is processed when its line \
-      is written, or COMMAND has ended; "redelivery" is true for a file that was delivered before.
-
-      \(eachCommand) Its environment has WORMHOLE_IDENTIFIER, the file's path, WORMHOLE_SENDER and WORMHOLE_TIME.
-
-      Only one process receives for a name: this one waits up to 10 seconds for another one to end, and \
-      replaces one that is stopped. It prints 'listening' on standard error once it receives. A name to \
-      which nothing was ever sent is removed again at the end.
-      """,
-    arguments: [
-      .ownName,
-      .value(
-        "into", .directory, isRequired: true, help: "The directory for the files; it must exist."),
-      .count, .timeout, .readyDescriptor, .jsonAlways, .command(forEach: "line"),
-    ]
-  ) { arguments, environment in
-    let deadline = arguments.deadline()
-    let directory = try ReceivingDirectory(arguments.requiredText("into"))
-    let name = arguments.requiredText("name")
+  /// Puts the files for a peer into the directory that `--files` names.
+  func receiveFiles(into place: String, _ environment: CommandEnvironment) throws {
+    let deadline = deadline()
+    let directory = try ReceivingDirectory(place)
+    let name = requiredText("name")
     let first = Prefetch.queue(PeerNames.files(name), isOwn: true)
-    let session = try PeerSession(name, in: arguments.container.open(first))
-    let interruption = try Interruption(endsWithReader: arguments.tail == nil)
+    let session = try PeerSession(name, in: container.open(first))
+    let interruption = try Interruption(endsWithReader: tail == nil)
     try session.leavingNoName(forFiles: true) { hasReceived in
-      let found = try interruption.wait {
-        try session.receiveFiles(until: min(deadline, .now + .seconds(10)))
+      let found = try noticingUse {
+        try interruption.wait {
+          try session.receiveFiles(until: min(deadline, .now + .seconds(10)))
+        }
       }
       guard let receiver = found else { throw ExitStatus.no }
       defer { receiver.close() }
       environment.reportListening(endsWithReader: false)
-      try arguments.handleEach(of: receiver.next, until: deadline, interruption) { file in
+      try handleEach(of: receiver.next, until: deadline, interruption) { file in
         hasReceived = true
         let path = try directory.put(file)
         let line = try JSONWriter.string(file.propertyList(path: path)) + "\n"
-        let status = try arguments.hand(
+        let status = try hand(
           Array(line.utf8), titled: path.quoted, environment,
           variables: CommandVariable.common(
             identifier: path, time: file.sent, sender: file.sender),
@@ -81,12 +48,12 @@ extension CommandDescription {
   }
 }
 
-private func transfer(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws {
+private func transfer(
+  _ file: String, _ arguments: ParsedArguments, _ environment: CommandEnvironment
+) throws {
   let deadline = arguments.deadline()
-  let file = arguments.requiredText("file")
-  let metadata = try arguments.text("metadata").map {
-    try JSONInput.read(Array($0.utf8), source: "the metadata")
-  }
+  let metadata =
+    arguments.text("value") == nil ? nil : try arguments.operandValue(environment, "the metadata")
   // Nothing else would copy the file.
   try ThreadShortage.ruleOut()
   let session = try arguments.openSession(

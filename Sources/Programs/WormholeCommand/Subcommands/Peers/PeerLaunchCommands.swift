@@ -4,26 +4,30 @@ import WormholePropertyLists
 extension CommandDescription {
   static let peerLaunch = CommandDescription(
     name: "launch",
-    abstract: "Register how a peer is started when others need it.",
+    abstract: "Register how a peer is started when others need it, or print that.",
     discussion: """
       At most one of its processes is active, even if many need it at the same moment. It is started only \
-      by programs of the user who registered it. For a container on etcd a registration belongs to its machine; 'agent' \
-      follows it for other machines.
-      """,
-    subcommands: [.peerLaunchSet, .peerLaunchShow, .peerLaunchRemove, .peerLaunchAgent])
+      by programs of the user who registered it. Without a program, --remove and --agent the registration is \
+      printed, as {"arguments": ..., "budget": ..., "environment": ..., "on": ..., "output": ..., \
+      "program": ..., "remaining": ...}; "budget" and "remaining", the starts left today, are there only \
+      with a limit, and "output", the file with its output, only after a start. The exit status is 1 if the peer is \
+      not registered.
 
-  static let peerLaunchSet = CommandDescription(
-    name: "set",
-    abstract: "Register the program to start.",
-    discussion: """
       The program is looked up now, in PATH if it is not a path, and started in the directory '/'. Its \
       environment is that of the process that starts it, with the variables given here, WORMHOLE_PEER, \
       and the variable that names this container. The occasions are a request, which its sender \
       waits for, a message or file that is queued, or only a message that is sent with --urgent. A \
       registration that users other than this one could change is not used.
+
+      A registration stays on its machine. In a directory each process that needs the peer starts it; on \
+      etcd so does each process of this machine, and a program with --agent for those of other machines, of the \
+      given peers or of all that are registered when it begins. It starts a peer only while no process is \
+      active under the name. It prints 'listening' on standard error once it can be asked, reports failures there, \
+      and runs until it gets SIGTERM or SIGINT. An example of a systemd unit, wormhole-agent.service, comes with \
+      the packages.
       """,
     arguments: [
-      .ownName,
+      .list("name", .live(.peer), isOptional: true, help: "The name of the peer; any text."),
       .value(
         "on", .choices(Occasion.allCases.map(\.rawValue)), named: "occasions",
         standard: Occasion.request.rawValue,
@@ -32,45 +36,19 @@ extension CommandDescription {
       .value(
         "env", .assignment, named: "name=value",
         help: "A variable of its environment; may be repeated.", isRepeating: true),
-      .command("program", help: "The program, with its arguments."),
+      .flag("remove", help: "Remove the registration."),
+      .flag("agent", help: "Start peers for other machines; for a container on etcd."),
+      .readyDescriptor, .jsonAlways,
+      .command("The program that is started, with its arguments."),
     ]
   ) { arguments, environment in
+    if arguments.has("agent") { return try arguments.runAgent(environment) }
     let name = arguments.requiredText("name")
-    let words = arguments.tail ?? []
-    let program = try CommandLinePath.program(
-      words[0], searchPath: environment.variable("PATH") ?? "")
-    var variables = try arguments.container.variables(to: "register")
-    variables[CommandVariable.peer] = name
-    for text in arguments.texts("env") {
-      let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      variables[String(parts[0])] = String(parts[1])
+    if let words = arguments.tail {
+      return try arguments.registerLaunch(of: name, words, environment)
     }
-    let occasions = ValueKind.list(arguments.requiredText("on"))
-      .compactMap(Occasion.init(rawValue:))
-      .reduce(into: PeerLaunch.Occasions()) { $0.formUnion($1.occasions) }
-    try PeerLaunch.Registry(in: arguments.container.open()).set(
-      PeerLaunch(
-        program: program, arguments: Array(words.dropFirst()), environment: variables,
-        occasions: occasions, budgetPerDay: arguments.count("budget")), for: name)
-  }
-  .refusing { arguments in
-    let words = Set(ValueKind.list(arguments.requiredText("on")))
-    return words.count > 1 && words.contains(Occasion.never.rawValue)
-      ? "'never' excludes the other occasions" : nil
-  }
-
-  static let peerLaunchShow = CommandDescription(
-    name: "show",
-    abstract: "Print how a peer is started; exit status 1 if it is not registered.",
-    discussion: """
-      The line is {"arguments": ..., "budget": ..., "environment": ..., "on": ..., "output": ..., \
-      "program": ..., "remaining": ...}. "budget" and "remaining", the starts left today, are there only \
-      with a limit; "output", the file with its output, only after a start.
-      """,
-    arguments: [.ownName, .jsonAlways]
-  ) { arguments, environment in
-    let name = arguments.requiredText("name")
-    let (registry, launch) = try arguments.registeredLaunch(of: name, to: "show")
+    let (registry, launch) = try arguments.registeredLaunch(of: name)
+    if arguments.has("remove") { return try registry.remove(name) }
     let occasions = Occasion.allCases.filter {
       !$0.occasions.isEmpty && launch.occasions.isSuperset(of: $0.occasions)
     }
@@ -83,36 +61,61 @@ extension CommandDescription {
     ])
     try environment.print(json: line)
   }
+  .refusing { arguments in
+    if arguments.tail != nil, let flag = ["remove", "agent"].first(where: arguments.has) {
+      return "--\(flag) and a program exclude each other"
+    }
+    if let conflict = arguments.conflict(of: "remove", "agent") { return conflict }
+    if !arguments.has("agent"), arguments.texts("name").count != 1 {
+      return arguments.texts("name").isEmpty
+        ? "missing expected argument '<name>'" : "several names need --agent"
+    }
+    if arguments.tail == nil, let option = ["on", "budget", "env"].first(where: arguments.isGiven) {
+      return "--\(option) needs a program after '--'"
+    }
+    let words = Set(ValueKind.list(arguments.requiredText("on")))
+    return words.count > 1 && words.contains(Occasion.never.rawValue)
+      ? "'never' excludes the other occasions" : nil
+  }
+}
 
-  static let peerLaunchRemove = CommandDescription(
-    name: "remove",
-    abstract: "Remove the registration of a peer; exit status 1 if it is not registered.",
-    arguments: [.ownName]
-  ) { arguments, _ in
-    let name = arguments.requiredText("name")
-    try arguments.registeredLaunch(of: name, to: "remove").registry.remove(name)
+extension ParsedArguments {
+  fileprivate func registeredLaunch(
+    of name: String
+  ) throws -> (registry: PeerLaunch.Registry, launch: PeerLaunch) {
+    guard let registry = try container.openExisting().map(PeerLaunch.Registry.init),
+      let launch = try registry.launch(of: name)
+    else {
+      let verb = has("remove") ? "remove" : "show"
+      throw CommandError.no(
+        "\(verb) how \(name.quoted) is started", because: "it is not registered")
+    }
+    return (registry, launch)
   }
 
-  static let peerLaunchAgent = CommandDescription(
-    name: "agent",
-    abstract: "Start registered peers when other machines need them; for a container on etcd.",
-    discussion: """
-      A registration stays on its machine. In a directory each process that needs the peer starts it; on \
-      etcd so does each process of this machine, and this program for those of other machines. It runs \
-      only what is registered here, with its occasions and its budget, and only while no process is \
-      active under the name. Failures are reported on standard error, and to the process that waits.
+  fileprivate func registerLaunch(
+    of name: String, _ words: [String], _ environment: CommandEnvironment
+  ) throws {
+    let program = try CommandLinePath.program(
+      words[0], searchPath: environment.variable("PATH") ?? "")
+    var variables = try container.variables(to: "register")
+    variables[CommandVariable.peer] = name
+    for text in texts("env") {
+      let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      variables[String(parts[0])] = String(parts[1])
+    }
+    let occasions = ValueKind.list(requiredText("on"))
+      .compactMap(Occasion.init(rawValue:))
+      .reduce(into: PeerLaunch.Occasions()) { $0.formUnion($1.occasions) }
+    try PeerLaunch.Registry(in: container.open()).set(
+      PeerLaunch(
+        program: program, arguments: Array(words.dropFirst()), environment: variables,
+        occasions: occasions, budgetPerDay: count("budget")), for: name)
+  }
 
-      Without a name it starts all peers that are registered here when it begins. It prints 'listening' \
-      on standard error once it can be asked, and runs until it gets SIGTERM or SIGINT. An example of a \
-      systemd unit, wormhole-agent.service, comes with the packages.
-      """,
-    arguments: [
-      .list("name", .live(.peer), isOptional: true, help: "The name of a registered peer."),
-      .readyDescriptor,
-    ]
-  ) { arguments, environment in
-    let container = try arguments.container.open()
-    let given = arguments.texts("name")
+  fileprivate func runAgent(_ environment: CommandEnvironment) throws {
+    let container = try container.open()
+    let given = texts("name")
     let names = try given.isEmpty ? PeerLaunch.Registry(in: container).peers() : given
     guard !names.isEmpty else {
       throw CommandError.no("start peers", because: "none is registered on this machine")
@@ -122,20 +125,6 @@ extension CommandDescription {
     defer { agent.close() }
     environment.reportListening(endsWithReader: false)
     try interruption.waitForEnd()
-  }
-}
-
-extension ParsedArguments {
-  fileprivate func registeredLaunch(
-    of name: String, to verb: String
-  ) throws -> (registry: PeerLaunch.Registry, launch: PeerLaunch) {
-    guard let registry = try container.openExisting().map(PeerLaunch.Registry.init),
-      let launch = try registry.launch(of: name)
-    else {
-      throw CommandError.no(
-        "\(verb) how \(name.quoted) is started", because: "it is not registered")
-    }
-    return (registry, launch)
   }
 }
 

@@ -5,13 +5,19 @@ import WormholePropertyLists
 extension CommandDescription {
   static let peerSend = CommandDescription(
     name: "send",
-    abstract: "Queue a message, which is delivered when the peer receives.",
+    abstract: "Queue a message or a file, which is delivered when the peer receives.",
     discussion: """
       The command returns when the message is stored, and prints its id, for 'peer transfers'. The message \
       is delivered until it is processed, in the order of sending. 'peer transfers' lists it as long \
       as it waits; with --receipt also its outcome.
+
+      With --file the command returns when the file's content is in the container; the value, if there is one, goes \
+      with the file. A bar shows the progress where standard error is a terminal. An interruption before that \
+      cancels the transfer.
       """,
-    arguments: [.peer, .jsonValue("message")] + ArgumentDescription.valueSources + [
+    arguments: [
+      .peer, .jsonValue("message"), .form, .nulls,
+      .value("file", .file, help: "Send this regular file, and the value as its metadata."),
       .from, .durable("it"), .expires,
       .value(
         "key", .identifier, named: "key",
@@ -20,6 +26,7 @@ extension CommandDescription {
       .receipt, .wait, .timeout,
     ]
   ) { arguments, environment in
+    if let file = arguments.text("file") { return try arguments.sendFile(file, environment) }
     let deadline = arguments.deadline()
     let message = try arguments.value(environment, "the message")
     let waits = arguments.text("wait") != nil
@@ -38,20 +45,25 @@ extension CommandDescription {
       of: "the message \(transfer.id)", environment
     ) { try transfer.removeReceipt() }
   }
-  .refusing(ParsedArguments.messageProblem)
+  .refusing(ParsedArguments.waitProblem)
+  .refusing { arguments in
+    guard arguments.isGiven("file") else { return nil }
+    return ["key", "urgent", "receipt"].first(where: arguments.isGiven).map {
+      "--file and --\($0) exclude each other"
+    }
+  }
 
   static let peerRequest = CommandDescription(
     name: "request",
     abstract: "Send a request to a peer, and print its reply.",
     discussion: """
-      The exit status is 1, at once, when no process serves that name and none can be started, when \
-      the process ends before its answer, and when the peer replies with an error; it is 124 when the \
-      time has passed.
+      The exit status is 69, at once, when no process serves that name and none can be started, and when \
+      the process ends before its answer; 1 when the peer replies with an error; 124 when the time has passed.
       """,
     arguments: [.peer, .jsonValue("request")] + ArgumentDescription.valueSources + [
       .value("timeout", .duration, standard: "10", help: "Wait this long for the reply."),
-      .from,
-    ] + ArgumentDescription.output
+      .from, .jsonAlways, .format,
+    ]
   ) { arguments, environment in
     let peer = arguments.requiredText("peer")
     let request = try arguments.value(environment, "the request")
@@ -72,9 +84,9 @@ extension CommandDescription {
     arguments: [
       .peer,
       .optional("value", help: "The context, as JSON; with '-', it is read from standard input."),
-    ] + ArgumentDescription.valueForms + [
-      .from, .flag("remove", help: "Remove the context for the peer."),
-    ] + ArgumentDescription.output
+      .form, .nulls,
+      .from, .flag("remove", help: "Remove the context for the peer."), .jsonAlways, .format,
+    ]
   ) { arguments, environment in
     let peer = arguments.requiredText("peer")
     if arguments.text("value") != nil {
@@ -106,7 +118,7 @@ extension CommandDescription {
 
   static let peerReceive = CommandDescription(
     name: "receive",
-    abstract: "Print the messages for a peer, one line each, or give each to a command.",
+    abstract: "Print the messages or files for a peer, one line each, or give each to a command.",
     discussion: """
       A message is processed when its line is written, or when the command, which gets it on standard \
       input, ends with status 0. With any other status receiving ends with it (126 and 127 when the \
@@ -124,7 +136,7 @@ extension CommandDescription {
       The command's environment has WORMHOLE_SENDER, WORMHOLE_TRANSFER (the message's id), \
       WORMHOLE_PEER and WORMHOLE_IDENTIFIER (both the name of the peer), WORMHOLE_TIME (of sending), \
       WORMHOLE_REDELIVERY (1 for a message that was delivered, and perhaps handled, before, else 0) and \
-      WORMHOLE_ATTEMPT (1 for the first). With --envelope a line is {"attempt": ..., "id": ..., \
+      WORMHOLE_ATTEMPT (1 for the first). With --details a line is {"attempt": ..., "id": ..., \
       "message": ..., "redelivery": ..., "sender": ..., "sent": ...}.
 
       Only one process receives for a name: this one waits up to 10 seconds for another one to end, and \
@@ -132,23 +144,36 @@ extension CommandDescription {
       which nothing was ever sent is removed again at the end. If nothing reads the output, it waits as long \
       as --timeout says, but at least three seconds; then the message is delivered again. SIGINT, SIGTERM and SIGHUP are passed on to the command; after its end they end receiving, \
       and a message that it has not handled goes back, which is no attempt.
+
+      With --files the files for the peer are put into a directory instead. A line is {"id": ..., "metadata": ..., \
+      "name": ..., "path": ..., "redelivery": ..., "sender": ..., "size": ...}; "name" is the file's name at its \
+      sender, and "path" its path now. No file is overwritten, and no name leads out of the directory: the second \
+      a.txt becomes a-2.txt, and characters that could mislead a shell become '_'. A file is processed when its line \
+      is written, or COMMAND has ended, with whatever status.
       """,
     arguments: [
-      .ownName, .count, .timeout, .readyDescriptor,
-      .flag("envelope", help: "Print each message with its sender, id and time of sending."),
-    ] + ArgumentDescription.output + [
-      .retries("a message"), .backoff, .failStatus("a message"), .command(forEach: "message"),
+      .ownName,
+      .value(
+        "files", .directory,
+        help: "Receive files instead, into this directory, which must exist."),
+      .count, .timeout, .readyDescriptor, .details, .jsonAlways, .format,
+      .retries, .backoff, .failStatus("a message"), .command(forEach: "message"),
     ]
   ) { arguments, environment in
+    if let place = arguments.text("files") {
+      return try arguments.receiveFiles(into: place, environment)
+    }
     let deadline = arguments.deadline()
     let name = arguments.requiredText("name")
     let first = Prefetch.queue(PeerNames.messages(name), isOwn: true)
     let session = try PeerSession(name, in: arguments.container.open(first))
     let interruption = try Interruption(adopts: true, endsWithReader: arguments.tail == nil)
     try session.leavingNoName(forFiles: false) { hasReceived in
-      let found = try interruption.wait {
-        try session.receiveMessages(
-          until: min(deadline, .now + .seconds(10)), attempts: arguments.attempts)
+      let found = try noticingUse {
+        try interruption.wait {
+          try session.receiveMessages(
+            until: min(deadline, .now + .seconds(10)), attempts: arguments.attempts)
+        }
       }
       guard let receiver = found else { throw ExitStatus.no }
       defer { receiver.close() }
@@ -163,7 +188,11 @@ extension CommandDescription {
     }
   }
   .refusing { arguments in
-    arguments.problemWithoutCommand("a message")
+    guard arguments.isGiven("files") else { return arguments.problemWithoutCommand("a message") }
+    return ["details", "format", "retries", "backoff", "fail-status"].first(
+      where: arguments.isGiven
+    )
+    .map { "--files and --\($0) exclude each other" }
   }
 }
 

@@ -4,74 +4,57 @@ import WormholePropertyLists
 extension CommandDescription {
   static let peerPairing = CommandDescription(
     name: "pairing",
-    abstract: "Pair watches with a phone, as WCSession shows them.",
+    abstract: "Pair watches with a phone, as WCSession shows them, or print what is paired.",
     discussion: """
+      With the name of a watch that watch is paired, or its entry is changed; a watch without the app \
+      has no complication either. It becomes the active one if there is none. With --remove what waits between the \
+      two is cancelled, and their contexts are removed. Without a name the pairing is printed, as {"active": ..., \
+      "companions": [{"app": ..., "complication": ..., "name": ...}]}.
+
       As long as nothing was paired, a phone has one watch, 'watch', with the app and its complication; \
       the first that is paired takes its place. WCSession shows the pairing as isPaired, \
-      isWatchAppInstalled and isComplicationEnabled.
-      """,
-    subcommands: [.pairingShow, .pairingAdd, .pairingRemove, .pairingSwitch])
-
-  static let pairingShow = CommandDescription(
-    name: "show",
-    abstract: "Print what is paired, and which companion is active.",
-    discussion: """
-      {"active": ..., "companions": [{"app": ..., "complication": ..., "name": ...}]}.
-      """,
-    arguments: [.pairOf, .jsonAlways]
-  ) { arguments, environment in
-    let state = try arguments.openPairing().state()
-    try environment.print(json: state.propertyList)
-  }
-
-  static let pairingAdd = CommandDescription(
-    name: "add",
-    abstract: "Pair a watch with a phone, or change what is known of one that is paired.",
-    discussion: """
-      A watch without the app has no complication either. It becomes the active one if there is none.
+      isWatchAppInstalled and isComplicationEnabled. The exit status is 1 if a watch to remove or to activate is \
+      not paired.
       """,
     arguments: [
-      .companion, .pairOf, .flag("without-app", help: "Its app is not installed."),
+      .optional("watch", .live(.peer), help: "The name of the companion's peer."),
+      .value(
+        "of", .identifier, named: "peer", standard: Pairing.phone,
+        help: "The side whose companion it is: a phone, or a watch."),
+      .flag("without-app", help: "Its app is not installed."),
       .flag("without-complication", help: "Its complication is not on display."),
+      .flag("remove", help: "End the pairing."),
+      .flag("activate", help: "Make it the active one."),
+      .jsonAlways,
     ]
   ) { arguments, environment in
-    let (pairing, watch) = (try arguments.openPairing(makes: true), arguments.requiredText("watch"))
-    try pairing.pair(
-      Pairing.Companion(
-        name: watch, isAppInstalled: !arguments.has("without-app"),
-        isComplicationEnabled: !arguments.has("without-complication")))
+    guard let watch = arguments.text("watch") else {
+      return try environment.print(json: arguments.openPairing().state().propertyList)
+    }
+    if arguments.has("remove") {
+      let pairing = try arguments.openPairing()
+      guard try pairing.unpair(watch) else { throw arguments.notPaired("remove \(watch.quoted)") }
+      return try environment.reportPairing("\(watch.quoted) is no longer paired with", pairing)
+    }
+    let pairing = try arguments.openPairing(makes: !arguments.has("activate"))
+    if arguments.has("activate") {
+      guard try pairing.activate(watch) else {
+        throw arguments.notPaired("activate \(watch.quoted)")
+      }
+    } else {
+      try pairing.pair(
+        Pairing.Companion(
+          name: watch, isAppInstalled: !arguments.has("without-app"),
+          isComplicationEnabled: !arguments.has("without-complication")))
+    }
     try environment.reportPairing("\(watch.quoted) is paired with", pairing)
   }
-
-  static let pairingRemove = CommandDescription(
-    name: "remove",
-    abstract: "End the pairing of a watch; exit status 1 if it is not paired.",
-    discussion: "What waits between the two is cancelled, and their contexts are removed.",
-    arguments: [.companion, .pairOf]
-  ) { arguments, environment in
-    let (pairing, watch) = (try arguments.openPairing(), arguments.requiredText("watch"))
-    guard try pairing.unpair(watch) else { throw arguments.notPaired("remove") }
-    try environment.reportPairing("\(watch.quoted) is no longer paired with", pairing)
+  .refusing { arguments in
+    let given = ["remove", "activate", "without-app", "without-complication"].filter(arguments.has)
+    if let flag = given.first, arguments.text("watch") == nil { return "--\(flag) needs a watch" }
+    return given.count > 1 && ["remove", "activate"].contains(given[0])
+      ? "--\(given[0]) and --\(given[1]) exclude each other" : nil
   }
-
-  static let pairingSwitch = CommandDescription(
-    name: "switch",
-    abstract: "Make a paired watch the active one; exit status 1 if it is not paired.",
-    arguments: [.companion, .pairOf]
-  ) { arguments, environment in
-    let (pairing, watch) = (try arguments.openPairing(), arguments.requiredText("watch"))
-    guard try pairing.activate(watch) else { throw arguments.notPaired("switch to") }
-    try environment.reportPairing("\(watch.quoted) is paired with", pairing)
-  }
-}
-
-extension ArgumentDescription {
-  fileprivate static let pairOf = value(
-    "of", .identifier, named: "peer", standard: Pairing.phone,
-    help: "The side whose companion it is: a phone, or a watch.")
-
-  fileprivate static let companion = operand(
-    "watch", .live(.peer), help: "The name of the companion's peer.")
 }
 
 extension ParsedArguments {
@@ -83,9 +66,8 @@ extension ParsedArguments {
     return Pairing(of: side, in: try existing ?? container.open())
   }
 
-  fileprivate func notPaired(_ verb: String) -> CommandError {
-    CommandError.no(
-      "\(verb) \(requiredText("watch").quoted)", because: "it is not paired with \(side.quoted)")
+  fileprivate func notPaired(_ action: String) -> CommandError {
+    CommandError.no(action, because: "it is not paired with \(side.quoted)")
   }
 }
 

@@ -36,7 +36,7 @@ extension CommandDescription {
       if isServing.load(ordering: .relaxed) { try session.confirmActive() }
     }
     defer { session.close() }
-    let activated: Void? = try interruption.wait { try session.activate() }
+    let activated: Void? = try noticingUse { try interruption.wait { try session.activate() } }
     guard activated != nil else { throw ExitStatus.no }
     isServing.store(true, ordering: .relaxed)
     environment.reportListening(endsWithReader: false)

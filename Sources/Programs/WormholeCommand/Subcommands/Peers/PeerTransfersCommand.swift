@@ -10,7 +10,7 @@ extension CommandDescription {
     discussion: """
       A line is {"id": ..., "kind": "message", "message": ..., "peer": ..., "status": ...} or {"file": \
       ..., "id": ..., "kind": "file", "peer": ..., "status": ...}, messages before files, in the order \
-      of sending to each peer. The status is 'stored', 'taken', 'processed', 'cancelled', 'expired', \
+      of sending to each peer. The status is 'waiting', 'taken', 'processed', 'cancelled', 'expired', \
       'superseded' or 'failed' with a "reason"; 'expired' if the receiver has not ended it yet, too. \
       The exit status is 1 if there is none.
 

@@ -134,11 +134,13 @@ extension CommandDescription {
     let isAlone = arguments.has("exclusive")
     let deadline = arguments.deadline()
     try LostBeforeStart.repeating {
-      let entered =
+      let entered: PresenceRegistration? =
         isAlone
-        ? try interruption.wait {
-          try presence.enterExclusively(
-            content: content, overtaking: presence.overtakingOfCommands, until: deadline)
+        ? try noticingUse {
+          try interruption.wait {
+            try presence.enterExclusively(
+              content: content, overtaking: presence.overtakingOfCommands, until: deadline)
+          }
         } : try presence.enter(content: content)
       guard let entered else { throw interruption.endStatus }
       try environment.run(command, as: entered, isAlone: isAlone, interruption)

@@ -16,7 +16,7 @@ extension CommandDescription {
       peer'.
       """,
     subcommands: [
-      .queuePut, .queueTake, .queuePeek, .queueList, .queueRemove, .queuePurge, .queueRetry,
+      .queuePut, .queueTake, .queueList, .queueRemove, .queueRetry,
     ])
 
   static let queuePut = CommandDescription(
@@ -37,7 +37,7 @@ extension CommandDescription {
       .lines, .from, .durable("it"), .expires,
       .value(
         "key", .identifier, named: "key",
-        help: "Replace a waiting entry of this sender with the same key."),
+        help: "Replace this sender's waiting entry with the same key."),
       .value("delay", .duration, help: "Let nobody take it before this time has passed."),
       .value("at", .time, help: "Let nobody take it before this time."),
       .value(
@@ -80,51 +80,36 @@ extension CommandDescription {
       An entry of a 'queue take' that has ended is removed, too. The exit status is 0 when all are removed and will not be delivered. It is 1 when one was \
       delivered, has ended otherwise, or does not exist. The sender of an entry that waited learns that \
       it is cancelled.
+
+      With --all everything that waits is removed, also what is delayed, and the number of entries is printed. What \
+      a running process has taken stays with it, and what has failed is for --failed. At a terminal the command asks \
+      first; elsewhere it needs --yes.
       """,
     arguments: [
       .queueName, .entryIDs("The ids that 'queue put' or 'queue list' printed."), .allFailed,
+      .flag("all", help: "All that waits."), .yes,
+      .value(
+        "timeout", .duration, standard: "10",
+        help: "With --all, how long to wait for other processes that remove."),
     ]
   ) { arguments, environment in
     let queue = try arguments.existingQueue()
+    if arguments.has("all") { return try arguments.removeAll(of: queue, environment) }
     try arguments.forEachFailure(to: "remove", in: queue, environment) { queue, id in
       let sender = try queue.sender(id.sender)
       if try queue.forgetFailure(id) || sender.cancel(id) { return nil }
       let status = try sender.status(of: id)
-      let reason = "'queue remove' has removed it"
-      if status == .taken, try queue.endAbandoned(id, reason: reason) > 0 { return nil }
+      if status == .taken, try queue.endAbandoned(id, reason: removalReason) > 0 { return nil }
       return status == .taken
         ? "a process has taken it"
         : status == .processed
           ? "it was processed, or there is no such entry" : "it has ended: \(status.word)"
     }
   }
-  .refusing(ParsedArguments.idsOrFailed)
-
-  static let queuePurge = CommandDescription(
-    name: "purge",
-    abstract: "Cancel everything that waits in a queue, and print how many entries that were.",
-    discussion: """
-      Entries that are delayed are cancelled, too, and those of a 'queue take' that has ended. The senders \
-      learn it, as from 'queue remove'. What a running process has taken stays with it, and what has \
-      failed and was kept is for 'queue remove'. At a terminal the command asks first; elsewhere it needs \
-      --yes.
-      """,
-    arguments: [
-      .queueName, .yes,
-      .value(
-        "timeout", .duration, standard: "10",
-        help: "How long to wait for other processes that cancel."),
-    ]
-  ) { arguments, environment in
-    let name = arguments.requiredText("name")
-    guard let queue = try arguments.existingQueue() else { return try environment.print(line: "0") }
-    try arguments.confirm("Cancel everything that waits in \(name.quoted)?", environment)
-    // By default each of its steps may take as long.
-    let deadline = arguments.isGiven("timeout") ? arguments.deadline() : nil
-    let waiting = try queue.cancelAll(until: deadline)
-    let abandoned = try queue.endAbandoned(reason: "'queue purge' has cancelled it")
-    let count = waiting + abandoned
-    try environment.print(line: "\(count)", after: "\(count) entries were cancelled")
+  .refusing { arguments in
+    guard arguments.has("all") else { return ParsedArguments.idsOrFailed(arguments) }
+    return arguments.has("failed") || !arguments.texts("id").isEmpty
+      ? "--all excludes ids and --failed" : nil
   }
 
   static let queueRetry = CommandDescription(
@@ -156,7 +141,19 @@ extension ArgumentDescription {
   }
 }
 
+private let removalReason = "'queue remove' has removed it"
+
 extension ParsedArguments {
+  /// Removes all that waits, and prints how many entries that were.
+  fileprivate func removeAll(of queue: Queue?, _ environment: CommandEnvironment) throws {
+    guard let queue else { return try environment.print(line: "0") }
+    try confirm("Remove everything that waits in \(queue.name.quoted)?", environment)
+    // By default each of its steps may take as long.
+    let waiting = try queue.cancelAll(until: isGiven("timeout") ? deadline() : nil)
+    let count = try waiting + queue.endAbandoned(reason: removalReason)
+    try environment.print(line: "\(count)", after: "\(count) entries were removed")
+  }
+
   /// The queue, without making anything; nil if there is no container.
   func existingQueue() throws -> Queue? {
     try container.openExisting()?.queue(requiredText("name"))
@@ -174,7 +171,7 @@ extension ParsedArguments {
   fileprivate var entryProblem: String? {
     guard tail != nil else { return isGiven("env") ? "--env needs a command after '--'" : nil }
     if text("value") != nil { return "a value and a command exclude each other" }
-    return ["lines", "file", "string", "data", "strict", "plist", "nulls"].first(where: isGiven)
+    return ["lines", "file", "as", "nulls"].first(where: isGiven)
       .map { "--\($0) and a command exclude each other" }
   }
 

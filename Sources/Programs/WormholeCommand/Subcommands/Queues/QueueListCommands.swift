@@ -13,19 +13,22 @@ extension CommandDescription {
       those whose file is damaged, in this order; nothing is taken. The id in the table is a short one, which the other commands take, \
       too. The exit status is 1 if there is nothing to show. With --json each has a line: {"due": ..., "id": ..., "key": ..., \
       "reason": ..., "sender": ..., "sent": ..., "status": ..., "value": ...}, without \
-      what it does not have. The status is 'taken', 'stored', 'failed' or 'unreadable'; 'expired' if no consumer has \
+      what it does not have. The status is 'taken', 'waiting', 'failed' or 'unreadable'; 'expired' if no consumer has \
       ended the entry yet. What a 'queue take' had that has ended waits: the next one gets it first.
 
       With an ID that entry is shown, and if 'queue take --run' has run it, the end of each attempt that is kept, with \
       what it printed. One whose process was killed has none. With --json these are "results": [{"attempt": ..., \
       "began": ..., "ended": ..., "exit": ..., "id": ..., "output": ..., "reason": ..., "value": ...}, ...]. With \
-      --ended a list shows the commands that have ended, instead of what waits.
+      --ended a list shows the commands that have ended, instead of what waits. With --next it shows the entries \
+      that are due, in the order in which they are to be delivered.
       """,
     arguments: [
       .optional(
         "name", .live(.queue), help: "The name of a queue; without it, the queues are shown."),
       .optional("id", .identifier, help: "The id that 'queue put' or 'queue list' printed."),
       .flag("ended", help: "Show the commands that 'queue take --run' has run to an end."),
+      .flag("next", help: "Show what the next 'queue take' gets."),
+      .value("count", .count, help: "With --next, show so many; by default one."),
       .jsonLines,
     ]
   ) { arguments, environment in
@@ -37,6 +40,10 @@ extension CommandDescription {
     }
     guard let queue = try arguments.container.openExisting()?.queue(name) else {
       throw ExitStatus.no
+    }
+    if arguments.has("next") {
+      let due = try queue.due(arguments.count("count") ?? 1).map(ListedEntry.init)
+      return try environment.print(due, arguments, under: ListedEntry.head, cells: \.cells)
     }
     guard arguments.has("ended") || arguments.text("id") != nil else {
       return try environment.printList(arguments, under: ListedEntry.head, cells: \.cells) {
@@ -59,41 +66,13 @@ extension CommandDescription {
     }
     try environment.print(entry, arguments, results.filter { $0.id == entry.id.description })
   }
-  .refusing {
-    $0.has("ended") && $0.text("name") == nil ? "--ended needs the name of a queue" : nil
-  }
-  .refusing {
-    $0.has("ended") && $0.text("id") != nil ? "--ended and an id exclude each other" : nil
-  }
-
-  static let queuePeek = CommandDescription(
-    name: "peek",
-    abstract: "Print the next entries of a queue, and take none; exit status 1 if there is none.",
-    discussion: """
-      These are the entries that wait and are due, in the order in which they are to be delivered. With \
-      --envelope a line is as of 'queue list --json'.
-      """,
-    arguments: [
-      .queueName, .value("count", .count, standard: "1", help: "Print at most this many."),
-      .flag("envelope", help: "Print each entry with its sender, id and time of sending."),
-    ] + ArgumentDescription.output
-  ) { arguments, environment in
-    let count = arguments.count("count") ?? 1
-    let queue = try arguments.existingQueue()
-    // A delayed entry has its place among the entries that are due, so one look may find too few.
-    var (limit, due) = (count, [QueueReceipt]())
-    while let found = try queue?.listed(limit: limit).filter({ $0.status == .stored }) {
-      due = found.filter { !$0.hasExpired && ($0.id.due ?? .distantPast) <= Date() }
-      if due.count >= count || found.count < limit { break }
-      limit = limit > .max / 2 ? .max : limit * 2
-    }
-    for entry in due.prefix(count) {
-      try environment.print(
-        arguments.bytes(
-          arguments.has("envelope") ? entry.propertyList : entry.payload,
-          of: "the entry \(entry.id)"))
-    }
-    if due.isEmpty { throw ExitStatus.no }
+  .refusing { arguments in
+    if arguments.isGiven("count"), !arguments.has("next") { return "--count needs --next" }
+    if let conflict = arguments.conflict(of: "ended", "next") { return conflict }
+    guard let flag = ["ended", "next"].first(where: arguments.has) else { return nil }
+    return arguments.text("name") == nil
+      ? "--\(flag) needs the name of a queue"
+      : arguments.text("id") != nil ? "--\(flag) and an id exclude each other" : nil
   }
 }
 
@@ -142,6 +121,18 @@ extension CommandEnvironment {
 }
 
 extension Queue {
+  /// The first entries that wait and are due, in the order in which they are to be delivered.
+  fileprivate func due(_ count: Int) throws -> [QueueReceipt] {
+    // A delayed entry has its place among the entries that are due, so one look may find too few.
+    var limit = count
+    while true {
+      let found = try listed(limit: limit).filter { $0.status == .stored }
+      let due = found.filter { !$0.hasExpired && ($0.id.due ?? .distantPast) <= Date() }
+      if due.count >= count || found.count < limit { return Array(due.prefix(count)) }
+      limit = limit > .max / 2 ? .max : limit * 2
+    }
+  }
+
   /// Calls a closure with the entries that are taken, wait, have failed and were kept, or cannot be read.
   fileprivate func forEachShown(_ body: (ListedEntry) throws -> Void) throws {
     let unreadable = try forEachListed { (entry: QueueReceipt) in try body(ListedEntry(entry)) }
@@ -206,7 +197,7 @@ private struct ListedEntry: JSONObject {
   var status: String {
     switch source {
     case .present(let entry):
-      var status = entry.hasExpired ? "expired" : entry.status == .taken ? "taken" : "waits"
+      var status = (entry.hasExpired ? .expired : entry.status).word
       if entry.status == .stored, let due = id.due { status += ", due \(due.secondsText)" }
       if let key = entry.key { status += ", key \(key.quoted)" }
       return status

@@ -43,7 +43,7 @@ extension CommandDescription {
       The command's environment has WORMHOLE_IDENTIFIER (the queue's name), WORMHOLE_ENTRY (the id), \
       WORMHOLE_SENDER, WORMHOLE_TIME (of sending), WORMHOLE_REDELIVERY (1 for an entry that was \
       delivered, and perhaps handled, before, else 0) and WORMHOLE_ATTEMPT (1 for the first). With \
-      --envelope a line is {"attempt": ..., "id": ..., \
+      --details a line is {"attempt": ..., "id": ..., \
       "redelivery": ..., "sender": ..., "sent": ..., "value": ...}.
 
       A process that was stopped, for example with Ctrl-Z, loses the entry that it was handling to \
@@ -63,20 +63,21 @@ extension CommandDescription {
     arguments: [
       .queueName,
       .value("count", .count, standard: "1", help: "Take this many, one after the other."),
-      .flag("follow", help: "Take one after the other, until a signal ends this process."),
-      .flag("drain", help: "Take one after the other, until none is left."),
-      .flag("run", help: "Run the command that each entry is, and keep its output and status."),
+      .flag("follow", help: "Go on until a signal ends this process."),
+      .flag("drain", help: "Go on until no entry is left."),
+      .flag("run", help: "Run the command that each entry is; its output is kept, and its status."),
       .value(
         "jobs", letter: "j", .count, named: "n", standard: "1",
         help:
-          "With --follow, --drain or --run, run this many commands at the same time, at most \(mostJobs)."
+          "Run this many commands at the same time; with --follow, --drain or --run, at most \(mostJobs)."
       ),
       .value("limit", .duration, help: "The longest time that a command may run; by default any."),
       .timeout, .readyDescriptor,
-      .flag("envelope", help: "Print each entry with its sender, id and time of sending."),
-      .flag("ack", help: "Print each entry as with --envelope, and read its answer: see above."),
-    ] + ArgumentDescription.output + [
-      .retries("an entry"), .backoff, .failStatus("an entry"), .command(forEach: "entry"),
+      .details,
+      .flag(
+        "ack", help: "Read an answer to each entry, which is printed as with --details; see above."),
+      .jsonAlways, .format,
+      .retries, .backoff, .failStatus("an entry"), .command(forEach: "entry"),
     ]
   ) { arguments, environment in
     let isCopy = environment.variable(CommandVariable.copy) != nil
@@ -139,8 +140,7 @@ extension CommandDescription {
   .refusing { arguments in
     if arguments.has("run") {
       if arguments.tail != nil { return "--run and a command exclude each other" }
-      if let option = ["ack", "envelope", "raw", "format", "pretty"].first(where: arguments.isGiven)
-      {
+      if let option = ["ack", "details", "format"].first(where: arguments.isGiven) {
         return "--run and --\(option) exclude each other"
       }
     }
@@ -227,7 +227,7 @@ extension ParsedArguments {
         let reason = "\(holder) is its only consumer"
         guard deadline > .now else {
           throw CommandError(
-            cannot: "take from \(queue.name.quoted)", because: reason, status: .deadline)
+            cannot: "take from \(queue.name.quoted)", because: reason, status: .inUse)
         }
         // Many that join at once are in the way of each other, but each only for a moment.
         if let last, last == error.holder?.processID, !hasReported {
