@@ -1,9 +1,9 @@
 import WormholeSystem
 
-/// A directory of a container in which files lie instead of names: an inbox, or archives of messages.
+/// A container's directory that contains files instead of names: an inbox, or archives of messages.
 ///
-/// Each call begins at the container's open directory. So in a container of several users a link on
-/// the way, which another member can plant at any time, leads nowhere: the call ends with an error.
+/// Each call begins at the container's open directory. So in a container of several users, a link
+/// on the way, which another member can plant at any time, only makes the call fail.
 package struct ContainerDirectory: Sendable {
   /// Nil for a directory that a program has chosen elsewhere.
   private let root: ContainerRoot?
@@ -29,8 +29,8 @@ package struct ContainerDirectory: Sendable {
     self.path = path
   }
 
-  /// Gives a closure the descriptor at which `inside` begins. It stays open until the closure returns,
-  /// although another thread may find that the container was replaced.
+  /// Gives a closure the descriptor at which `inside` begins. It stays open until the closure
+  /// returns, even if another thread finds that the container was replaced.
   private func atOrigin<Result: ~Copyable>(
     _ body: (Int32) throws -> Result
   ) throws -> Result {
@@ -131,8 +131,8 @@ package struct ContainerDirectory: Sendable {
     }
   }
 
-  /// Whether a link that failed may succeed later: only what is wrong with the file itself, or with its
-  /// file system, stays so. The directory may lack space or a permission, or something may be in its way.
+  /// Whether a link that failed may succeed later. Only faults of the file or of its file system
+  /// are permanent; the directory may lack space or a permission, or something may be in its way.
   package static func mayLinkLater(after error: any Error) -> Bool {
     let lasting: [Errno] = [
       .noSuchFile, .fileNameTooLong, .invalidArgument, .illegalByteSequence, .notPermitted,

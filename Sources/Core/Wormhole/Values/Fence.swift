@@ -1,12 +1,12 @@
 public import WormholePropertyLists
 import WormholeSystem
 
-/// The proof that a role, or a claim, still belongs to one holder: a change with it is refused once another holder
-/// has it, even if its process was stopped just before.
+/// The proof that a role or a claim still belongs to one holder. Once there is another holder, a
+/// change with this proof is refused, even if its process was stopped just before.
 ///
-/// It is checked in the same step as the change, so unlike `PresenceRegistration.confirm()` it leaves no moment
-/// between. Any process that knows the number may use it: a command under `wormhole presence enter --exclusive` has
-/// it in `WORMHOLE_FENCE`, and `wormhole claim` prints it.
+/// It is checked in the same step as the change; `PresenceRegistration.confirm()` leaves a moment
+/// between the two. Any process that knows the number may use it. A command gets it in
+/// `WORMHOLE_FENCE` from `wormhole presence enter --exclusive`, and `wormhole claim` prints it.
 ///
 /// ```swift
 /// let role = try await container.presence("cleaner").enterExclusively()
@@ -14,11 +14,12 @@ import WormholeSystem
 /// try await container.queue("jobs").sender("cleaner").enqueue("next", while: role.fence)
 /// ```
 public struct Fence: Sendable {
-  /// Larger with each holder under the name, so that other systems can refuse a smaller one than they have seen:
-  /// on etcd the revision; in a directory the milliseconds since 1970, or one more than the last number.
+  /// Larger for each new holder, so that other systems can refuse a smaller one than they have
+  /// seen: on etcd the revision; in a directory the milliseconds since 1970, or one more than the
+  /// last number.
   ///
-  /// If the record of the last holder in a directory was removed, for example by a sweep a day after the
-  /// last use, this holds only if the clock was not set back.
+  /// If a directory's record of the last holder was removed, for example by a sweep a day after the
+  /// last use, this is true only if the clock was not set back.
   public let number: UInt64
 
   package let proof: RoleProof
@@ -30,14 +31,14 @@ public struct Fence: Sendable {
 }
 
 extension Value {
-  /// Reads the value, changes it and publishes the result, as `update` without a fence, but only as
-  /// long as the role belongs to the fence's entering.
+  /// Reads the value, changes it and publishes the result, like `update` without a fence, but only
+  /// while the role has the fence's number.
   ///
   /// - Parameters:
   ///   - fence: The fence of a role in the same container.
   ///   - durability: The failures that the write survives.
   ///   - deadline: The latest instant to wait for the leases; by default `standardWait` from now.
-  ///   - term: As in `update`; for the lease of the role, too.
+  ///   - term: As in `update`; also for the role's lease.
   ///   - body: As in `update`: may run more than once; an unchanged value is not published again.
   /// - Returns: The result of `body`.
   /// - Throws: `leaseLost` if another process has entered since, or the role has ended; then nothing
@@ -64,7 +65,7 @@ extension Value {
     return try await runSuspending { self.change(under: fence.proof, terms, body) }
   }
 
-  /// Replaces the value as long as the role belongs to the fence's entering; see `update(while:)`.
+  /// Replaces the value while the role has the fence's number; see `update(while:)`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func replace(
     with value: PropertyListValue, while fence: Fence, durability: Durability = .standard,
@@ -83,8 +84,8 @@ extension Value {
 }
 
 extension SharedContainer {
-  /// Changes several values in one step, as `update` without a fence, but only as long as the role
-  /// belongs to the fence's entering; see `Value.update(while:)`.
+  /// Changes several values in one step, like `update` without a fence, but only while the role has
+  /// the fence's number; see `Value.update(while:)`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func update<Result: Sendable>(
     _ identifiers: [String], while fence: Fence, durability: Durability = .standard,

@@ -46,7 +46,7 @@ package enum ForeignFile {
   /// - Parameters:
   ///   - place: Its path from a directory.
   ///   - path: Its whole path, for messages.
-  /// - Throws: `AppGroupError`: `notAValue` for anything else, a link too, or an error of the file
+  /// - Throws: `AppGroupError`: `notAValue` for anything else, even a link, or an error of the file
   ///   system.
   /// - Complexity: One system call.
   static func version(_ place: String, at directory: Int32, path: String) throws -> Version? {
@@ -107,7 +107,7 @@ package enum ForeignFile {
       hear: { [weak delivery] news in
         if news.isEverything || news.names[watched] != nil { delivery?.signal() }
       })
-    // Without a version, whatever the reason is.
+    // No version, whatever the reason.
     delivery.open(known: try? directory.version(of: name))
     return ObservationToken(watch: watch, delivery: delivery)
   }

@@ -23,7 +23,7 @@ public final class ObservationToken: Sendable, Watching {
 
   deinit { cancel() }
 
-  /// The way in which changes are noticed.
+  /// How changes are noticed.
   public var detection: ChangeDetection { watch?.detection ?? .events }
 
   /// Ends the observation and frees its watch. The handler may call this method. Further calls have no
@@ -56,7 +56,7 @@ package final class ChangeDelivery<State: Sendable>: Cancelling {
     var phase = Phase.idle
     var isCancelled = false
     var state: State
-    /// Set while a call was looking, so that its result is not the state to continue from.
+    /// Set while a call was looking: its result is then not the state to continue from.
     var isReset = false
   }
 

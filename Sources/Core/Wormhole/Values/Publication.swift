@@ -9,8 +9,8 @@ package struct Publication: Sendable {
   /// Returns the process that made every change since another publication; nil if it is unknown, or
   /// if there were several.
   ///
-  /// Records show it only for publications that change the content before (`update`):
-  /// successive ones of one process have the same base.
+  /// Records show this only for publications that change the previous content (`update`):
+  /// successive ones by one process have the same base.
   ///
   /// - Parameter last: Nil if there was no value.
   package func publisher(since last: Publication?) -> Publisher? {
@@ -49,7 +49,7 @@ extension PublicationRecord {
 }
 
 extension SharedContainer {
-  /// Notes a peer that this process is from now on, for the records of its publications here.
+  /// Notes that this process is that peer from now on, for the records of its publications here.
   package func beginPublishing(as peer: String) { ActivePeers.add(peer, in: root.path) }
 
   /// Notes that this process is no longer that peer.

@@ -4,8 +4,8 @@ package import WormholeSystem
 /// The proof that an exclusive role still belongs to one entering, checked in the same step as the
 /// change that it guards.
 ///
-/// In a directory the role's value takes part in the change as one that is only read, so a process
-/// that takes the role over ends the change before it acts, or enters after it (see `Transaction`).
+/// In a directory the role's value takes part in the change but is only read, so a process that
+/// takes the role over ends the change before it acts, or enters after it (see `Transaction`).
 /// Another engine checks its own condition.
 package struct RoleProof: Sendable {
   /// The value that names the holder of the role; nil on another engine.
@@ -31,11 +31,11 @@ package struct RoleProof: Sendable {
     self.lost = lost
   }
 
-  /// Returns the number of the next holder, which is larger than each one before: the milliseconds since 1970,
+  /// Returns the next holder's number, larger than every earlier one: the milliseconds since 1970,
   /// because a sweep or a program may have removed the last one; or the last plus one.
   static func next(after snapshot: ValueSnapshot) -> UInt64 {
     let now = UInt64(clamping: realTime().millisecondsSince1970)
-    // `try?`, because damaged content has no number: no process can have the role by it.
+    // `try?`, because damaged content has no number, so no process can have the role through it.
     let last = (try? number(in: snapshot)) ?? 0
     return max(now, last &+ 1)
   }
@@ -55,8 +55,8 @@ package struct RoleProof: Sendable {
     }
   }
 
-  /// Runs a closure under the lease of the role's value, if it has the number; again after a lost
-  /// lease, and with the wait of a change.
+  /// Runs a closure under the lease of the role's value, if it has the number; begins again after a
+  /// lost lease, and waits like a change.
   ///
   /// - Parameter body: Publishes through the lease, so that nothing is published after a takeover.
   package func whileHeld<Result: Sendable>(

@@ -22,11 +22,11 @@ extension SharedContainer {
   /// - Returns: The result of `body`.
   /// - Throws: The error of `body`, or `AppGroupError`: as `Value.update`;
   ///   `AppGroupError.Code.unsupportedValue` for a value that is not among `identifiers`, and for
-  ///   two identifiers that Swift takes for equal though their bytes differ; `.inputOutput` on a
+  ///   two identifiers that Swift considers equal although their bytes differ; `.inputOutput` on a
   ///   file system without hard links or permissions.
-  /// - Complexity: About 35 system calls for each changed value, and 10 more.
-  ///   The content is written before the change becomes visible. `.durable` adds five fsyncs for each
-  ///   value, and two.
+  /// - Complexity: About 35 system calls for each changed value, and 10 more. The content is
+  ///   written before the change becomes visible. `.durable` adds five fsyncs for each value, and
+  ///   two more.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func update<Result: Sendable>(
     _ identifiers: [String], durability: Durability = .standard,
@@ -72,8 +72,8 @@ extension SharedContainer {
     for _ in 0..<renameRaceLimit {
       let looks = try values.map(ValueLook.init)
       if looks.compactMap(\.directory).contains(where: { !root.showsEachChange(on: $0.device) }) {
-        // The times of a directory prove nothing. One absent value is looked at again, at the moment for
-        // which all values are returned.
+        // A directory's times prove nothing here. A single absent value is looked at again, at the
+        // moment for which all values are returned.
         let absent = zip(values, looks).filter { $1.directory != nil }
         guard absent.count == 1 else { return nil }
         guard try absent[0].0.version() == nil else { continue }
@@ -89,7 +89,7 @@ extension SharedContainer {
     try await Blocking.run { try self.read(identifiers) }
   }
 
-  // Two names may be equal as keys of a dictionary and have two files: é, and e with an accent.
+  // Two names may be equal as dictionary keys but have two files: é, and e with an accent.
   fileprivate func distinct(_ identifiers: [String]) throws -> [Value] {
     let values = Set(identifiers).map(value)
     guard
@@ -105,8 +105,8 @@ extension SharedContainer {
   }
 }
 
-/// A look at one of several values, and what shows at a second look that it has not changed in between: its
-/// version; for an absent value the times of its directory, which change with each publication and removal.
+/// A look at one of several values, and what shows that it has not changed since: its version, or
+/// if it is absent its directory's times, which change with each publication and removal.
 private struct ValueLook {
   let snapshot: ValueSnapshot
   /// The directory of an absent value; nil if it was never used.
@@ -115,7 +115,8 @@ private struct ValueLook {
   init(_ value: Value) throws {
     let first = try value.snapshot()
     directory = first.isAbsent ? try value.store.file.directoryStatus() : nil
-    // After the directory, so that one of the two shows a change between them. Without one there is no value.
+    // After the directory, so that one of the two shows a change between them. Without a directory
+    // there is no value.
     snapshot = directory == nil ? first : try value.snapshot()
   }
 

@@ -9,8 +9,8 @@ extension Value {
   /// After any burst of changes at least the last value is delivered. Each delivered value was
   /// really published, and none comes after a newer one. Publications of this process are
   /// delivered, too. An unreadable value is delivered as a snapshot whose methods throw, and the
-  /// expiry of a value as an absent one. While the container is missing the value is unreadable; when it
-  /// is there again, the value is delivered again.
+  /// expiry of a value as an absent one. While the container is missing, the value is unreadable;
+  /// once it is back, the value is delivered again.
   ///
   /// - Parameters:
   ///   - startsWithCurrent: Whether the current value, even an absent one, is delivered first.
@@ -89,7 +89,7 @@ final class FollowedValue: Watching {
   init(_ store: any ValueStore) { self.store = store }
 
   /// - Parameters:
-  ///   - monitor: The monitor that the thread that waits leads; nil for the process's own.
+  ///   - monitor: The monitor that the waiting thread leads; nil for the process's own.
   ///   - signal: Called when the value may have changed, possibly before this returns.
   /// - Throws: `.unsupported` if no thread can lead; otherwise the reason why it cannot be followed.
   func begin(
@@ -119,7 +119,7 @@ final class FollowedValue: Watching {
     retry.soon { [weak self] in self?.state.withLock(\.signal)() }
   }
 
-  /// Lets the next look deliver what was delivered last.
+  /// Makes the next look deliver the last value again.
   func repeatLater() {
     state.withLock { $0.isRepeating = true }
     signalLater()
@@ -127,8 +127,8 @@ final class FollowedValue: Watching {
 
   func isRepeating() -> Bool { state.withLock { exchange(&$0.isRepeating, with: false) } }
 
-  /// Returns the value, or why it cannot be read. No event follows when the reason has passed, so it
-  /// signals after a moment.
+  /// Returns the value, or why it cannot be read. No event reports that the reason has passed, so
+  /// this signals after a moment.
   func snapshot() -> ValueSnapshot {
     let snapshot = read()
     if snapshot.mayPass { signalLater() }
@@ -148,7 +148,7 @@ final class FollowedValue: Watching {
     }
   }
 
-  /// Returns the same with calls that never wait; nil if `snapshot` has to look.
+  /// Returns the value with calls that never wait; nil if `snapshot` has to look.
   func promptSnapshot() -> ValueSnapshot? { state.withLock(\.following)?.promptSnapshot() }
 }
 
@@ -166,8 +166,8 @@ struct Seen: Sendable {
   /// The last one that was not a failure.
   private var known = State.nothing
 
-  /// Returns what has been seen after a snapshot, and the snapshot if it differs from the last one. It is
-  /// marked if only failures were seen since it was seen before.
+  /// Returns what has been seen after a snapshot, and the snapshot if it differs from the last one.
+  /// It is marked if it was seen before, and only failures since.
   func after(_ snapshot: ValueSnapshot) -> (seen: Seen, news: ValueSnapshot?) {
     var (seen, news) = (self, snapshot)
     seen.state = Self.state(of: snapshot)
@@ -202,7 +202,7 @@ public struct ValueSnapshots: AsyncSequence, Sendable {
   let latch = WakeLatch()
   let timer = ExpiryTimer()
   private(set) var known = Seen()
-  /// The monitor that the thread that waits leads; nil if the process's own thread raises the latch.
+  /// The monitor that the waiting thread leads; nil if the process's own thread raises the latch.
   let leads: ChangeMonitor?
 
   init(of store: any ValueStore, leading monitor: ChangeMonitor? = nil) throws {
@@ -219,7 +219,7 @@ public struct ValueSnapshots: AsyncSequence, Sendable {
     known = known.after(snapshot).seen
   }
 
-  /// The way in which changes are noticed.
+  /// How changes are noticed.
   public var detection: ChangeDetection { followed.detection }
 
   public func makeAsyncIterator() -> Iterator { Iterator(sequence: self, known: known) }
@@ -227,8 +227,8 @@ public struct ValueSnapshots: AsyncSequence, Sendable {
   /// No error ends it.
   public typealias Failure = Never
 
-  /// Returns the same values, led by the thread that waits for them, or by the process's own; nil if
-  /// that is not possible. There may have been a change meanwhile.
+  /// Returns the same values, led by the waiting thread or by the process's own; nil if that is not
+  /// possible. There may have been a change meanwhile.
   private func changed(isLed: Bool) -> ValueSnapshots? {
     let monitor = isLed ? ChangeMonitor.led() : nil
     guard !isLed || monitor != nil else { return nil }
@@ -250,7 +250,7 @@ public struct ValueSnapshots: AsyncSequence, Sendable {
     /// Whether a thread has waited; from its second wait on it leads.
     fileprivate var hasBlocked = false
 
-    /// For tests: whether the thread that waits takes the events itself.
+    /// For tests: whether the waiting thread takes the events itself.
     var leads: Bool { sequence.leads != nil }
 
     /// Returns the next value, or nil if the task was cancelled.

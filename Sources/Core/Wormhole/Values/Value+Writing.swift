@@ -11,11 +11,12 @@ extension Value {
   ///   - deadline: The latest instant to wait for the lease; an instant in the past means "only if
   ///     it is free now". By default `standardWait` from now.
   /// - Throws: `AppGroupError.Code.timedOut` with the holder; `.unsupportedValue`; `.noSpace` and
-  ///   other errors of the file system. If it throws, the old value is intact; only after an error of the
-  ///   last fsync of `.durable` the new one is visible, and may be lost with the power.
-  /// - Complexity: Create, write, rename and unlink, and six or seven cheap calls for the lease;
-  ///   `.durable` adds one fsync on ext4 and xfs, elsewhere three, and two more if identifiers were new
-  ///   lately. Content of 256 KiB and more, and durable content, is written before the lease is taken.
+  ///   other errors of the file system. If it throws, the old value is intact; but after an error
+  ///   of the last fsync of `.durable` the new one is visible, and a power failure may undo it.
+  /// - Complexity: Create, write, rename, unlink, and six or seven cheap calls for the lease;
+  ///   `.durable` adds one fsync on ext4 and xfs, three elsewhere, two more if identifiers were
+  ///   created recently. Content of 256 KiB or more, and durable content, is written before the
+  ///   lease is taken.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func replace(
     with value: PropertyListValue, durability: Durability = .standard,
@@ -159,7 +160,7 @@ extension Value {
 extension Value {
   /// Removes the file of a value that has expired.
   ///
-  /// - Returns: Whether it had.
+  /// - Returns: Whether it had expired.
   package func removeExpired(until deadline: ContinuousClock.Instant) throws -> Bool {
     guard try snapshot().isExpired else { return false }
     return try edit(.init(until: deadline)) { (.keep, $0.isExpired) }

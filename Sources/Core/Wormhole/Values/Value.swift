@@ -43,7 +43,7 @@ public struct Value: Sendable {
   /// The largest size of a value on disk: 64 MiB.
   public static let maximumBytes = PropertyListLimits.standard.maximumBytes
 
-  /// The largest file of a value: with the record of its publication.
+  /// The largest size of a value's file, which includes the record of its publication.
   package static let maximumFileBytes = PublishedContent.largest(maximumBytes)
 
   package init(container: SharedContainer, identifier: String, kind: NameKind) {
@@ -78,8 +78,8 @@ public struct Value: Sendable {
   /// Returns the current publication; nil if the value was never written, was removed, or has expired.
   ///
   /// A caller that kept the content of a snapshot with the same version need not read the value
-  /// again. There is one exception: if another program makes two changes in place within one tick
-  /// of the kernel's clock, and to the same size, the second may keep the version of the first.
+  /// again. There is one exception: if another program makes two changes in place, to the same
+  /// size, within one tick of the kernel's clock, the second may keep the version of the first.
   ///
   /// - Throws: `AppGroupError` for an error of the file system.
   /// - Complexity: One system call; one more if there is no value. A value that expires is read.
@@ -89,7 +89,7 @@ public struct Value: Sendable {
 }
 
 extension SharedContainer {
-  /// Returns the value of an identifier. No file is touched before it is read or written.
+  /// Returns the value with an identifier. No file is touched before it is read or written.
   ///
   /// - Parameter identifier: Any string, byte for byte; "/" and ".." are ordinary characters.
   public func value(_ identifier: String) -> Value {
@@ -106,7 +106,7 @@ extension SharedContainer {
 }
 
 extension OwnNames {
-  /// Returns the value of a name of the package; no file is touched before it is read or written.
+  /// Returns the package's value with a name; no file is touched before it is read or written.
   package func value(_ name: String) -> Value {
     Value(container: container, identifier: name, kind: .ownValue)
   }

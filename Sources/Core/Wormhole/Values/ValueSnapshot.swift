@@ -20,8 +20,8 @@ public struct ValueSnapshot: Sendable {
   /// The time of publication, if the content stands in for later content that is lost.
   package let standsInFrom: Date?
 
-  /// Whether an observer has had it before the value could not be read for a while: that it can be read
-  /// again is no publication.
+  /// Whether an observer had it before the value became unreadable for a while: becoming readable
+  /// again is not a publication.
   package internal(set) var isKnown = false
 
   /// - Parameters:

@@ -3,8 +3,7 @@ import WormholeSystem
 
 /// The implementation of a value: its file, or its key on etcd.
 ///
-/// Calls may block. Errors of the kernel and of etcd are thrown unchanged; `Value` puts them into a
-/// sentence.
+/// Calls may block. Errors of the kernel and of etcd are thrown unchanged; `Value` describes them.
 package protocol ValueStore: AnyObject, Sendable {
   var container: SharedContainer { get }
   var identifier: String { get }
@@ -18,8 +17,8 @@ package protocol ValueStore: AnyObject, Sendable {
 
   /// Publishes bytes, whatever the old content is; blocks the calling thread until then.
   func replace(_ bytes: [UInt8], _ terms: ChangeTerms) throws
-  /// Reads the value and publishes the decision of a closure; blocks the calling thread until then. An
-  /// error of the closure is thrown as it is.
+  /// Reads the value and publishes the decision of a closure; blocks the calling thread until then.
+  /// An error of the closure is thrown unchanged.
   func modify<Result: Sendable>(
     _ terms: ChangeTerms, _ decide: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
   ) throws -> Result
@@ -34,9 +33,9 @@ package protocol ValueStore: AnyObject, Sendable {
     _ terms: ChangeTerms, _ decide: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
   ) -> sending any Waiting<Result>
 
-  /// Returns the proof that the value still has the number of one holder, for changes that only that may make.
+  /// Returns proof that the value still has a holder's number, for changes that only it may make.
   func proof(of number: UInt64, lost: AppGroupError) -> RoleProof
-  /// Returns the number of the next holder, to be stored in the value; nil if the revision is the number.
+  /// Returns the next holder's number, to be stored in the value; nil if it is the revision.
   func nextFence(after snapshot: ValueSnapshot) -> UInt64?
 
   /// Follows the value from now on.
@@ -44,7 +43,7 @@ package protocol ValueStore: AnyObject, Sendable {
   /// - Parameter signal: Called when it may have changed, on a thread that must not wait.
   func follow(_ signal: @escaping @Sendable () -> Void) throws -> any ValueFollowing
 
-  /// Follows the value as `follow`, but the threads that wait lead the monitor that takes the
+  /// Follows the value like `follow`, but the waiting threads lead the monitor that takes the
   /// events.
   ///
   /// - Returns: Nil if there are no events to take, as on etcd.
@@ -79,9 +78,9 @@ extension ValueStore {
 
 /// A followed value: its content now, and whether events report its changes.
 package protocol ValueFollowing: Watching {
-  /// Returns the value as of now, or later than the last signal.
+  /// Returns the value as of now, or as of a moment after the last signal.
   func snapshot() throws -> ValueSnapshot
-  /// Returns the same with calls that never wait, on any thread; nil if `snapshot` has to look.
+  /// Returns the value with calls that never wait, on any thread; nil if `snapshot` has to look.
   func promptSnapshot() -> ValueSnapshot?
 }
 
@@ -98,7 +97,7 @@ package struct ChangeTerms: Sendable {
   package var expiry: Int64?
   /// The publishing peer; nil for the only peer that this process is.
   package var peer: String?
-  /// The error if a program has removed the value with its directory; nil to make that again.
+  /// The error if a program removed the value with its directory; nil to make the directory again.
   package var absence: (@Sendable () -> AppGroupError)?
 
   /// - Parameters:

@@ -25,12 +25,12 @@ package final class Change<Result: Sendable>: Waiting {
   }
 
   /// - Parameters:
-  ///   - directory: the directory that contains the lease.
-  ///   - file: the file in it that the lease protects, for messages.
-  ///   - keptLease: the lease, if this process may have kept it open.
-  ///   - content: created and written before the lease is taken, and passed to the work as a
+  ///   - directory: The directory that contains the lease.
+  ///   - file: The file in it that the lease protects, for messages.
+  ///   - keptLease: The lease, if this process may have kept it open.
+  ///   - content: Created and written before the lease is taken, and passed to the work as a
   ///     prepared file; not passed if it is small and durable, and there is no disk.
-  ///   - work: done under the lease; done again, with newly prepared content, after a lost lease.
+  ///   - work: Done under the lease; done again, with newly prepared content, after a lost lease.
   package convenience init(
     _ directory: NamedDirectory, protecting file: String = LeaseSite.lease,
     keeping keptLease: KeptLease? = nil, _ terms: ChangeTerms,
@@ -42,7 +42,7 @@ package final class Change<Result: Sendable>: Waiting {
     }
   }
 
-  /// - Parameter places: in an order on which all processes agree; otherwise two of them could wait
+  /// - Parameter places: In an order on which all processes agree; otherwise two of them could wait
   ///   for each other until a lease is overdue.
   init(
     _ places: [Place], _ terms: ChangeTerms,
@@ -97,7 +97,7 @@ package final class Change<Result: Sendable>: Waiting {
     return leases.count == places.count ? try perform() : .again
   }
 
-  // The directory is missing before the request was made.
+  // The directory was missing before there was a request.
   private func isUnprepared(_ error: Errno) -> Bool { request == nil && error == .noSuchFile }
 
   private func current() throws -> LeaseRequest {

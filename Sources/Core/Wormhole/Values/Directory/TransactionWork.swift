@@ -8,7 +8,7 @@ struct TransactionWork<Result: Sendable>: Sendable {
   /// The values' leases, after the lease of the role: all processes take the role's lease first.
   let files: [ValueFile]
 
-  // Stored, because the update has a generic type, which each read of it would look up.
+  // Stored, because each read through the update would look up its generic type.
   private let container: SharedContainer
   private let terms: ChangeTerms
   private var durability: Durability { terms.durability }
@@ -67,7 +67,7 @@ struct TransactionWork<Result: Sendable>: Sendable {
     var staged: [Int: String] = [:]
     do {
       _ = try state.tryLock(.exclusive)
-      // All is written before the first wait for the disk, so that the waits overlap.
+      // Everything is written before the first wait for the disk, so that the waits overlap.
       var written: [SharedDescriptor] = []
       for (part, content) in zip(parts, contents) where part.kind != .keep {
         let file = try container.root.access.createFile(part.content, at: directory)
@@ -105,8 +105,8 @@ struct TransactionWork<Result: Sendable>: Sendable {
       abandon(transaction, leases, notes, staged: staged, directory: directory)
       throw error
     }
-    // All is visible from here on. The next holder does what can't be done now, and may have done it:
-    // what is missing must not look like a lost lease, because then the change would be made again.
+    // All is visible from here on. The next holder does what cannot be done now, and may have done
+    // it: a missing file must not look like a lost lease, or the change would be made again.
     if durability == .durable { _ = try ifPresent(synchronize(transaction.path, directory)) }
     conclude(transaction, parts, leases, staged, directory: directory)
     if durability == .durable {
@@ -179,9 +179,9 @@ struct TransactionWork<Result: Sendable>: Sendable {
     staged: [Int: String], directory: Int32
   ) {
     do {
-      // First: from here on it can't be committed.
+      // First: from here on it cannot be committed.
       let isCommitted = try transaction.isCommitted(at: directory)
-      // Those that are not in their place.
+      // The notes that are not in place.
       for (lease, note) in zip(leases, notes) { try lease.discard(note.entry) }
       for (number, lease) in leases.enumerated() {
         if let entry = staged[number] { try lease.discard(entry) }

@@ -2,7 +2,7 @@ package import FoundationEssentials
 import WormholePropertyLists
 import WormholeSystem
 
-/// The file of a value: how it is read.
+/// A value's file: how it is read.
 package final class ValueFile: ValueStore {
   package let container: SharedContainer
   package let identifier: String
@@ -10,8 +10,8 @@ package final class ValueFile: ValueStore {
   let name: String
   let relativePath: String
   let followUpMark = FollowUps.Mark()
-  /// Nil for a long identifier, whose directory is verified at each change, and for a value that ends with
-  /// its process.
+  /// Nil for a long identifier, whose directory is verified at each change, and for a value that
+  /// ends with its process.
   let keptLease: KeptLease?
 
   package init(container: SharedContainer, identifier: String, kind: NameKind) {
@@ -56,7 +56,7 @@ package final class ValueFile: ValueStore {
     return found.snapshot
   }
 
-  /// Less than the time of waking another thread.
+  /// Reading this much takes less time than waking another thread.
   private static let promptLimits = PropertyListLimits(maximumBytes: 65_536)
 
   private func ifThere<Found>(_ look: @autoclosure () throws -> Found) throws -> Found? {
