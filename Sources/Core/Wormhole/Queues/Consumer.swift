@@ -43,8 +43,8 @@ extension Queue {
   ///     from now.
   ///   - attempts: see `consume`.
   /// - Throws: `AppGroupError`: as `consume`.
-  /// - Complexity: as `consume`, and a registration; watches begin with the second entry, or a
-  ///   wait. While there are other workers, a look every three seconds at one of them, however many there are.
+  /// - Complexity: as `consume`, and a registration; watches begin with the second entry or a wait.
+  ///   Beside other workers, a look every three seconds at one of them, however many there are.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func work(
     until deadline: ContinuousClock.Instant? = nil, attempts: Int? = nil
@@ -77,7 +77,7 @@ extension Queue {
     _ terms: ConsumerTerms, until deadline: ContinuousClock.Instant?
   ) -> sending any Waiting<Consumer> {
     let wake = WakeLatch()
-    // All attempts together, and not each, wait so long.
+    // All attempts together wait this long, not each one.
     let deadline = deadline ?? .now + Value.standardWait
     var entry = ConsumerTenure.entry(self, terms, wake, until: deadline)
     return StepwiseWait {
@@ -131,9 +131,9 @@ extension Queue {
     /// A descriptor for the program that handles an entry: see `PresenceRegistration.inheritable`.
     package var inheritable: Int32? { state.withLock(\.tenure).inheritable }
 
-    /// Closes the consumer: unacknowledged entries go to the next one, as if given back: what this
-    /// one did with them is no attempt. A caller waiting in `next` is woken with `invalidToken`.
-    /// Further calls have no effect.
+    /// Closes the consumer. Unacknowledged entries go to the next one as if given back: what this
+    /// one did with them is not an attempt. A caller waiting in `next` is woken with
+    /// `invalidToken`. Further calls have no effect.
     public func close() { end(asDeath: false) }
 
     /// Closes the consumer as the death of its process would, for other processes; here as `close`.
@@ -149,11 +149,11 @@ extension Queue {
       wake.raise()
     }
 
-    /// Promises that this consumer takes no entry after the one that it has, unless it loses that or
-    /// gives it back, and is closed then. On etcd it leaves in the transaction that ends the entry.
+    /// Promises that this consumer takes no entry after the current one, unless it loses or gives
+    /// back that one, and is then closed. On etcd it leaves in the transaction that ends the entry.
     package func takesNoMore() { state.withLock(\.tenure).takesNoMore() }
 
-    /// When the next entry is due that it has to try again; nil if it has none.
+    /// When its next entry to be tried again is due; nil if it has none.
     package var nextRetry: ContinuousClock.Instant? { state.withLock(\.tenure).nextRetry }
 
     /// How often it has joined, including the first time.
@@ -167,7 +167,7 @@ extension Queue {
     /// - Complexity: two listings, of waiting and of taken entries.
     public func isIdle() throws -> Bool { try isIdle(countsTaken: true) }
 
-    /// - Parameter countsTaken: Whether entries count that were taken and left for later.
+    /// - Parameter countsTaken: Whether entries that were taken and left for later count.
     package func isIdle(countsTaken: Bool) throws -> Bool {
       try queue.attempt("consume") {
         try confirmOpen()
@@ -319,7 +319,7 @@ extension Queue {
       }
     }
 
-    /// A program removes files, which must not be created again meanwhile.
+    /// A program is removing files, which must not be created again meanwhile.
     private func later(
       _ pause: Duration, _ deadline: ContinuousClock.Instant?
     ) -> WaitingStep<QueueEntry?> {

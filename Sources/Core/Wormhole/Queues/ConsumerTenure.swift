@@ -20,14 +20,14 @@ package struct ConsumerTerms: Sendable {
   }
 }
 
-/// The time of a consumer from joining to its end, or to its loss. Thread-safe.
+/// A consumer's time from joining to its end, or to its loss. Thread-safe.
 final class ConsumerTenure: Sendable {
   let place: any ConsumerMembership
   private let deliveries: DeliveryTerms
   private let registration: PresenceRegistration?
   /// Taken only by one caller of `next` at a time, for as long as its look lasts.
   private let steps: Mutex<ConsumerSteps>
-  /// The watches of the queue: they wake a caller of `next`. Nil before their beginning, and none after their end.
+  /// The queue's watches, which wake a caller of `next`. Nil before they begin, empty after.
   private let watches = Mutex<[any Cancelling]?>(nil)
 
   /// Returns the wait of a process that becomes a consumer, for the consumers in its way.
@@ -57,7 +57,7 @@ final class ConsumerTenure: Sendable {
 
   /// Takes an entry; nil if there is none now.
   ///
-  /// - Parameter limit: A look that finds much and no entry ends then.
+  /// - Parameter limit: The end of a look that finds much but no entry.
   func take(
     until deadline: ContinuousClock.Instant?, _ limit: ContinuousClock.Instant?
   ) throws -> QueueEntry? {
@@ -71,7 +71,7 @@ final class ConsumerTenure: Sendable {
   }
 
   /// Begins to wake the callers of `next`: with the second look, so that taking one waiting entry
-  /// does not cost any watch.
+  /// costs no watch.
   private func watch() throws {
     guard watches.withLock({ $0 == nil }) else { return }
     try registration?.watch()
@@ -156,7 +156,7 @@ struct ConsumerSteps {
   private var current: (batch: TakenBatch, next: Int)?
   /// The steps of this look that have found no entry.
   private var steps = 0
-  /// So many a look may always make: on a busy machine a single one may outlast any time limit.
+  /// A look may always make this many: on a busy machine a single one may outlast any time limit.
   static let leastSteps = 100
 
   init(_ source: any ConsumerSource, _ terms: DeliveryTerms) {
@@ -220,7 +220,7 @@ struct ConsumerSteps {
     return nil
   }
 
-  /// - Parameter limit: the rest of the batch waits for the next call after it.
+  /// - Parameter limit: after it, the rest of the batch waits for the next call.
   private mutating func nextOfCurrent(
     until deadline: ContinuousClock.Instant?, _ limit: ContinuousClock.Instant?
   ) throws -> QueueEntry? {

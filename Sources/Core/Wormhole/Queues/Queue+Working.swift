@@ -9,10 +9,10 @@ extension Queue {
   /// - It throws: the attempt has failed. After a pause, which doubles with each attempt up to an hour,
   ///   the entry is delivered again; after the last attempt it has failed and is kept. The error is the
   ///   reason, as `failures()` and `wormhole queue list` show it.
-  /// - The entry is lost, because this process was stopped: another worker has it, and this one goes on
-  ///   with the next. `Diagnostics` reports it.
-  /// - The task is cancelled: no entry begins. Those in hand may end within the grace; then their tasks
-  ///   are cancelled, and what has not ended goes back. That is no attempt.
+  /// - The entry is lost, because this process was stopped: another worker has it, and this one
+  ///   continues with the next. `Diagnostics` reports it.
+  /// - The task is cancelled: no further entry begins. Those in hand may end within the grace; then
+  ///   their tasks are cancelled, and what has not ended is given back. That is not an attempt.
   ///
   /// ```swift
   /// try await container.queue("jobs").work(attempts: 3, concurrency: 4) { job in
@@ -21,8 +21,8 @@ extension Queue {
   /// ```
   ///
   /// - Parameters:
-  ///   - attempts: After so many attempts an entry has failed; those of workers that died count. By
-  ///     default any number.
+  ///   - attempts: The number of attempts after which an entry has failed; those of workers that
+  ///     died count. By default any number.
   ///   - backoff: The pause after the first failed attempt.
   ///   - concurrency: How many entries this process handles at a time.
   ///   - grace: The time that the entries in hand have to end after the task was cancelled.
@@ -40,10 +40,10 @@ extension Queue {
     ).run()
   }
 
-  /// Returns what `work` does, as a service to be run later. The parameters are those of `work`.
+  /// Returns what `work` does, as a service to be run later. The parameters are as in `work`.
   ///
   /// - Parameters:
-  ///   - attempts: After so many attempts an entry has failed.
+  ///   - attempts: The number of attempts after which an entry has failed.
   ///   - backoff: The pause after the first failed attempt.
   ///   - concurrency: How many entries this process handles at a time.
   ///   - grace: The time that the entries in hand have to end after the task was cancelled.
@@ -117,10 +117,10 @@ private struct QueueWork: Sendable {
     let isOver = try await jobs.wait(until: { $0 == 0 }, or: .now + grace)
     if !isOver {
       jobs.cancelAll()
-      // The time in which a cancelled task ends.
+      // The time that cancelled tasks have to end.
       try await jobs.wait(until: { $0 == 0 }, or: .now + .seconds(1))
     }
-    // What has not ended goes back.
+    // What has not ended is given back.
     try await Blocking.run { consumer.close() }
   }
 
@@ -136,7 +136,7 @@ private struct QueueWork: Sendable {
     }
   }
 
-  /// Takes a step that ends a delivery, again until it succeeds, the entry is lost, or the work ends.
+  /// Repeats a step that ends a delivery until it succeeds, the entry is lost, or the work ends.
   private func settle(
     _ entry: QueueEntry, _ step: @escaping @Sendable () throws -> Void
   ) async {

@@ -1,14 +1,14 @@
 import FoundationEssentials
 import WormholeSystem
 
-/// Ordered entries that outlive the processes that sent them: many senders, and one consumer at a
-/// time (`consume`) or any number of workers that share the entries (`work`); each entry delivered
-/// until it is acknowledged.
+/// Ordered entries that outlive the processes that sent them. There are many senders, and one
+/// consumer at a time (`consume`) or any number of workers that share the entries (`work`). Each
+/// entry is delivered until it is acknowledged.
 ///
-/// The entries of one sender are delivered in their order, even across restarts, crashes and jumps
-/// of the clock; between senders the time of sending decides. An entry that a consumer took and did
-/// not acknowledge before it died, or before it was stopped and replaced, is delivered again, first
-/// and marked. An entry that its consumer gives back for a while waits alone: later entries of its
+/// A sender's entries are delivered in order, even across restarts, crashes and clock jumps;
+/// between senders the time of sending decides. An entry that a consumer took and did not
+/// acknowledge before it died, or before it was stopped and replaced, is delivered again, first and
+/// marked. An entry that its consumer gives back for a while waits alone: later entries of its
 /// sender are delivered in the meantime. Workers handle entries of one sender at the same time.
 ///
 /// A sender may **delay** an entry: no consumer takes it before it is due, and until then its sender
@@ -93,7 +93,7 @@ public struct Queue: Sendable {
   /// the same time, each keeps its own order.
   ///
   /// - Parameters:
-  ///   - sender: any string of at most 160 bytes once encoded as the names of values are.
+  ///   - sender: any string of at most 160 bytes once encoded like the names of values.
   ///   - limits: how many entries and bytes of all senders together may wait.
   /// - Throws: `AppGroupError.Code.unsupportedValue` for a longer name.
   public func sender(_ sender: String, limits: Limits = .standard) throws -> Sender {
@@ -107,7 +107,7 @@ public struct Queue: Sendable {
     return Sender(self, name: sender, component: encoded.component, limits: limits)
   }
 
-  /// Runs a call; an error of it says what was to be done with the queue.
+  /// Runs a call; its errors say what was to be done with the queue.
   package func attempt<Result: ~Copyable>(
     _ action: @autoclosure () -> String, _ body: () throws -> Result
   ) throws -> Result {
@@ -135,7 +135,7 @@ public struct Queue: Sendable {
 }
 
 extension SharedContainer {
-  /// Returns the queue of a name; no file is touched before the first send or consumer.
+  /// Returns the queue with a name; no file is touched before the first send or consumer.
   ///
   /// - Parameter name: any string, compared byte by byte.
   public func queue(_ name: String) -> Queue { Queue(container: self, name: name) }
@@ -147,8 +147,7 @@ extension SharedContainer {
 }
 
 extension OwnNames {
-  /// Returns the queue of a name of the package; no file is touched before the first send or
-  /// consumer.
+  /// Returns the package's queue with a name; no file is touched before the first send or consumer.
   package func queue(_ name: String) -> Queue {
     Queue(container: container, name: name, kind: .ownQueue)
   }
@@ -173,7 +172,7 @@ extension Queue {
     return taken + found.filter { $0.status == .stored }.ordered { $0.id.precedes($1.id) }
   }
 
-  /// Returns `outstanding`, except that the entries of consumers that have ended wait: the next
+  /// Returns `outstanding`, except that the entries of ended consumers count as waiting: the next
   /// consumer gets them, before all others.
   package func listed(limit: Int = .max) throws -> [QueueReceipt] {
     let abandoned = try abandoned()
@@ -185,8 +184,8 @@ extension Queue {
     return found.filter { $0.status == .taken } + found.filter { $0.status == .stored }
   }
 
-  /// Calls a closure with each entry that `listed` returns, in the same order. In a directory only the names of
-  /// those that wait are in memory, and not their contents.
+  /// Calls a closure with each entry that `listed` returns, in the same order. In a directory only
+  /// the names of waiting entries are in memory, not their contents.
   ///
   /// - Returns: The first entries of the batches in a directory that cannot be read, with the reasons, in
   ///   the order of sending. Their consumer will put them aside.
@@ -202,7 +201,7 @@ extension Queue {
     }
     let abandoned = try abandoned()
     var look = QueueLook()
-    // One that is taken or given back meanwhile is seen before or after it has moved.
+    // An entry that is taken or given back meanwhile is seen before or after it has moved.
     try looking { try look.addTaken(at: place) }
     let waiting = try looking { try place.ordered(QueueDirectory.pending) }
     try looking { try look.addTaken(at: place) }
@@ -220,13 +219,13 @@ extension Queue {
       .ordered { $0.id.isBefore($1.id) }
   }
 
-  /// Returns the batches that consumers had taken that have ended, in no order.
+  /// Returns the batches that were taken by consumers that have ended, in no order.
   package func abandoned() throws -> Set<EntryFile> {
     try attempt("look for entries of") { try store.abandoned() }
   }
 
-  /// Ends entries of consumers that have ended as failed: one, or all. While another consumer has the
-  /// queue alone, that gets them.
+  /// Ends as failed the entries of consumers that have ended: one, or all. While another consumer
+  /// has the queue alone, it gets them instead.
   ///
   /// - Returns: How many this call has ended.
   package func endAbandoned(
@@ -256,7 +255,7 @@ extension Queue {
         case .again: continue
         case .nothing: return count
         case .batch(let batch):
-          // Those come first. Any other stays, for the next consumer.
+          // Abandoned batches come first. Any other stays for the next consumer.
           guard left.remove(batch.name) != nil else { return count }
           count += try batch.fail(reason) { id == nil || id == $0 }
         }
@@ -325,13 +324,13 @@ extension Queue {
     try attempt("look for what has failed in") { try store.failures() }
   }
 
-  /// Sends a failed entry that was kept again, as a new entry of the same sender: with
-  /// another id, and without the key, the expiry, the delay and the receipt of the original, whose
-  /// outcome does not change.
+  /// Sends a kept failed entry again, as a new entry of the same sender: with another id, and
+  /// without the key, the expiry, the delay and the receipt of the original, whose outcome does not
+  /// change.
   ///
   /// - Returns: the new entry's id; nil if the failed entry no longer exists.
   /// - Throws: `AppGroupError` for errors of the file system; then the entry is still kept.
-  /// - Complexity: some cheap calls and one rename.
+  /// - Complexity: a few cheap calls and one rename.
   public func retry(_ id: QueueEntryID) throws -> QueueEntryID? {
     try attempt("send again what has failed in") { try store.retry(id) }
   }

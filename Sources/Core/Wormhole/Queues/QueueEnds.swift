@@ -20,7 +20,7 @@ package final class QueueEnds: Sendable {
 
   /// Adds a latch that is raised whenever something happens to a batch from now on.
   ///
-  /// - Parameter caller: The queue for a caller with a deadline, by which the watch begins.
+  /// - Parameter caller: The queue for a caller with a deadline; the watch begins through it.
   func add(
     _ latch: WakeLatch, _ batch: EntryFile, watching caller: (any QueueStore)? = nil
   ) throws {

@@ -8,9 +8,8 @@ import WormholeSystem
 /// An entry that is neither acknowledged, failed, retried nor given back stays taken as long as its
 /// consumer lives, and is then delivered again to the next one. The first of these calls counts.
 ///
-/// A **delivery** hands the entry to a worker. It is an **attempt** unless the worker gave the entry
-/// back in order; so a worker that dies with it has made an attempt, and one that is stopped in order
-/// has not.
+/// A **delivery** hands the entry to a worker. It is an **attempt** unless the worker gave the
+/// entry back. So a worker that dies with it has made an attempt, and one that is closed has not.
 ///
 /// ```swift
 /// let worker = try await container.queue("jobs").work()
@@ -100,8 +99,8 @@ public final class QueueEntry: Sendable {
     try leaving { try batch.retry(id.index, after: pause, because: reason) }
   }
 
-  /// Gives the entry back unhandled: this delivery is no attempt, and it is delivered again at once, to
-  /// this consumer or another one. A consumer that is closed does this with all entries that it has.
+  /// Gives the entry back unhandled: this delivery is not an attempt, and the entry is delivered
+  /// again at once, to this consumer or another. Closing a consumer does this with all its entries.
   ///
   /// - Throws: as `retry`.
   /// - Complexity: an open, a write and a close.
@@ -111,7 +110,7 @@ public final class QueueEntry: Sendable {
 
   /// Ends this delivery, but not the entry.
   private func leaving(_ body: () throws -> Void) throws {
-    // Of two threads, one gives it back.
+    // Of two threads, only one gives it back.
     guard !isReleased.exchange(true, ordering: .sequentiallyConsistent) else { return }
     do {
       try body()
@@ -122,7 +121,7 @@ public final class QueueEntry: Sendable {
   }
 
   private func end(as status: QueueEntryStatus, isKept: Bool = false) throws {
-    // It no longer belongs to this delivery.
+    // The entry no longer belongs to this delivery.
     guard !isReleased.load(ordering: .sequentiallyConsistent) else { return }
     try batch.settle(id.index, as: status, isKept: isKept, isFinal: batch.isFinal)
     removeMark()
@@ -237,7 +236,7 @@ package final class TakenBatch: Sendable {
   }
 
   package var queue: Queue { terms.queue }
-  /// Whether its consumer takes no more after it.
+  /// Whether its consumer takes no more entries after it.
   var isFinal: Bool { terms.isFinal.load(ordering: .relaxed) }
 
   /// Opens the queue's directory; see `OpenQueue`.
@@ -284,7 +283,7 @@ package final class TakenBatch: Sendable {
       try settle(index, as: .failed(reason: reason), isKept: true, until: deadline)
       return nil
     }
-    // The first delivery of a batch of one is counted by the fact that it was taken.
+    // Taking a batch of one counts as its first delivery.
     if before > 0 || name.count > 1 { try log(DeliveryLog.line(index), until: deadline) }
     state.withLock {
       $0.log.noteDelivery(of: index)
@@ -307,7 +306,7 @@ package final class TakenBatch: Sendable {
     }
   }
 
-  /// Gives an entry back that was not attempted.
+  /// Gives back an entry that was not attempted.
   ///
   /// - Throws: as `retry`.
   func giveBack(_ index: Int) throws {
@@ -330,7 +329,7 @@ package final class TakenBatch: Sendable {
   /// Notes for the next consumer that what this one has was not attempted.
   func close() {
     let unattempted = state.withLock { state in
-      // The fact that a batch of one was taken counts as its first delivery.
+      // Taking a batch of one counts as its first delivery.
       let alone = name.count == 1 ? name.indices : 0..<0
       let undelivered = alone.filter { state.log.deliveries(of: $0) == 0 }
       defer { state.inHand = [] }
@@ -344,7 +343,7 @@ package final class TakenBatch: Sendable {
 
   private static let closingTime: Duration = .seconds(1)
 
-  /// Ends entries as failed that have not ended, and counts them.
+  /// Ends as failed the entries that have not ended, and counts them.
   func fail(_ reason: String, _ isMeant: (QueueEntryID) -> Bool) throws -> Int {
     let meant = entries.indices.filter {
       !isSettled($0) && entries[$0].payload != nil && isMeant(.init(batch: name, index: $0))

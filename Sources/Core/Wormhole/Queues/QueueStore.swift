@@ -58,7 +58,7 @@ package protocol QueueStore: Sendable {
   func watchFirstUse(_ signal: @escaping @Sendable () -> Void) throws -> (any Cancelling)?
 
   /// Returns the wait of a process that begins to consume, for the consumers in its way. It begins
-  /// with the batches that consumers left that are gone.
+  /// with the batches of consumers that are gone.
   func joining(
     _ terms: DeliveryTerms, until deadline: ContinuousClock.Instant?
   ) -> sending any Waiting<QueueMembership>
@@ -88,7 +88,7 @@ package protocol ConsumerSource: Sendable {
   mutating func take(until deadline: ContinuousClock.Instant?) throws -> TakeResult
 }
 
-/// The outcome of a step of a consumer.
+/// The outcome of a consumer's step.
 package enum TakeResult {
   case batch(TakenBatch)
   /// There was nothing to deliver: look again.
@@ -106,7 +106,7 @@ package protocol ConsumerMembership: Sendable {
   /// Calls a closure whenever there may be a new entry to take, or this consumer was replaced.
   func watch(_ signal: @escaping @Sendable () -> Void) -> [any Cancelling]
 
-  /// Its directory is gone, although it still holds the role. Without a successor another program
+  /// Its directory is gone, although it still holds the role. Without a successor, another program
   /// has deleted it; then nothing is created again before the deletion has ended.
   func noteLoss() throws
 
@@ -117,8 +117,8 @@ package protocol ConsumerMembership: Sendable {
   ///   - asDeath: Whether the registration ends as if this process had died.
   func end(_ registration: PresenceRegistration?, asDeath: Bool)
 
-  /// Ends without a wait for the engine: it was replaced, or has just failed to begin, and the deadline
-  /// of its caller has perhaps passed.
+  /// Ends without waiting for the engine: it was replaced, or has just failed to begin, and its
+  /// caller's deadline may have passed.
   func endLater(_ registration: PresenceRegistration?)
 }
 

@@ -73,8 +73,8 @@ extension Queue {
     ///   receipt if a consumer was fast.
     /// - Complexity: create, lock, write, rename and close, shared by all entries that go out
     ///   together. `.durable` adds one fsync on ext4 and xfs (see `CommitScope`); elsewhere two,
-    ///   three more if names were new lately, and one for a receipt. A receipt adds a mkdir and a
-    ///   link. A key adds a link and a listing, and for each superseded entry the cost of
+    ///   three more if names were created recently, and one for a receipt. A receipt adds a mkdir
+    ///   and a link. A key adds a link and a listing, and for each superseded entry the cost of
     ///   `cancel`. A scan of all waiting entries after each sixteenth of the limit, and with a
     ///   sender's first send.
     @available(*, noasync, message: "it blocks; await the other form, in an async function")
@@ -345,7 +345,7 @@ package protocol BatchWriter: Sendable {
   /// Returns sends in groups that may be stored together.
   func parts(of submissions: [Submission]) -> [[Submission]]
 
-  /// Returns whether so many entries, with so many bytes, may still be stored.
+  /// Returns whether this many entries, with this many bytes, may still be stored.
   func admits(_ count: Int, _ size: Int) throws -> Bool
 
   /// Stores a batch, under a new name.

@@ -9,7 +9,7 @@ package struct QueueAttachment: Sendable {
 
   package enum Condition: Sendable, Hashable {
     case present(bytes: Int64)
-    /// Its content was renamed away, by its receiver before it died.
+    /// Its content was renamed away by its receiver, which then died.
     case movedAway
     case missing
   }
@@ -210,7 +210,7 @@ extension Queue {
 
   /// Returns the attachments that are not taken and whose names begin with a prefix.
   ///
-  /// - Throws: `AppGroupError`, for errors of the engine, as all of these methods.
+  /// - Throws: `AppGroupError` for errors of the engine, like all these methods.
   /// - Complexity: one listing, and one check for each; on etcd one request.
   package func waitingAttachments(prefix: String) throws -> [WaitingAttachment] {
     try looking { try $0.waiting(prefix: prefix) }

@@ -2,13 +2,13 @@ import Dispatch
 import Synchronization
 import WormholeSystem
 
-/// The looks of one consumer at others, on a thread of their own, from its joining to its end: also
+/// One consumer's looks at others, on a thread of their own, from its joining to its end: even
 /// while its program handles an entry, for which nobody else may look.
 ///
-/// The workers of a queue are a ring, in the order of their names. Each looks at the next one only,
+/// The workers of a queue are a ring, in the order of their names. Each looks only at the next one,
 /// and past those that do not look themselves: dead or stopped ones, and ones in another namespace,
-/// which may be stopped. So the cost of a queue grows with the number of its workers, and not with
-/// its square. What a dead or stopped one has taken is given back to all, as a directory without an
+/// which may be stopped. So the cost of a queue grows with the number of its workers, not with its
+/// square. What a dead or stopped one has taken is given back to all, as a directory without an
 /// owner.
 ///
 /// | change | how it is noticed |
@@ -24,7 +24,7 @@ final class ConsumerRing: Cancelling {
     /// Whether the names in `taken/` may have changed.
     var readsNames = true
     var watches: [String: Watch] = [:]
-    /// When the registrations that are watched can be relied on: an event comes before its lock is free.
+    /// When the watched registrations can be relied on: an event comes before its lock is free.
     var quietFrom = ContinuousClock.now
     var namesDue = ContinuousClock.now
     /// Whether the last look found all that it saw running, and events or the next look at all names
@@ -34,9 +34,9 @@ final class ConsumerRing: Cancelling {
     var hasEvents = true
   }
 
-  /// How often a consumer looks whether the next one is stopped, which causes no event.
+  /// How often a consumer checks whether the next one is stopped, which causes no event.
   private static let lookInterval: Duration = .seconds(3)
-  /// How often it reads all names; and how often, if there are no events.
+  /// How often it reads all names, with events and without.
   private static let namesInterval: (Duration, polled: Duration) = (.seconds(30), .seconds(10))
   /// How long after an event a lock may still be held.
   private static let unrest: Duration = .seconds(5)
@@ -101,7 +101,7 @@ final class ConsumerRing: Cancelling {
     if isEvent { latch.raise() } else { latch.raise(at: .now + Self.lookInterval) }
   }
 
-  /// Looks once, at the beginning, and says to those that have to look at this consumer that it is there.
+  /// Looks once, at the beginning, and tells those that have to look at this consumer.
   ///
   /// - Returns: The directories without an owner.
   func join(at place: QueueDirectory) throws -> [String] {
@@ -117,8 +117,8 @@ final class ConsumerRing: Cancelling {
     }
   }
 
-  /// The look of most seconds, on the thread of the timers, because it waits for no file system: whether
-  /// nothing has happened and nobody is stopped.
+  /// The usual look, on the timers' thread because it waits for no file system: whether nothing has
+  /// happened and no process is stopped.
   private func findsCalm() -> Bool {
     guard !news.names.load(ordering: .sequentiallyConsistent),
       !news.members.load(ordering: .sequentiallyConsistent), !end.isCancelled
@@ -182,7 +182,7 @@ final class ConsumerRing: Cancelling {
       state.isCalm = watched.count == look.living.count
     }
     if look.hasHidden { state.readsNames = true }
-    // A process that is stopped does not look, whoever its neighbor is.
+    // A stopped process does not look, whichever neighbor it has.
     let areOwn = look.living.allSatisfy { $0.isOwnProcess && state.watches[$0.id] != nil }
     return areOwn && isSure ? state.namesDue : .now + Self.lookInterval
   }
@@ -211,7 +211,7 @@ final class ConsumerRing: Cancelling {
     return isNew && watches.count == Set(members.map(\.id)).count
   }
 
-  /// Gives the directories of consumers that are gone to all.
+  /// Gives all consumers the directories of those that are gone.
   ///
   /// - Returns: Their new names.
   private func giveBack(

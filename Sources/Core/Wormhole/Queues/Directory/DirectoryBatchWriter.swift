@@ -116,8 +116,8 @@ final class DirectoryBatchWriter: BatchWriter {
 
   // The name in `pending/` must be on the disk; it does no harm if the name in `staged/` reappears,
   // because it is swept there. The directories above must be on the disk as well; they change when
-  // something is created in them for the first time. For how a scan can tell, see
-  // `SynchronizedNames`. The fsync of the file may have done some of it, or all.
+  // something is created in them for the first time. See `SynchronizedNames` for how a scan can
+  // tell. The fsync of the file may have done some of it, or all.
   private func synchronize(
     _ place: QueueDirectory, _ scope: CommitScope, keepsReceipt: Bool, hasKeys: Bool
   ) throws {
@@ -134,14 +134,14 @@ final class DirectoryBatchWriter: BatchWriter {
     try queue.directory.synchronizeNames()
   }
 
-  /// How much the last stamp may be ahead of the clock: a minute, as one that is corrected little by little
-  /// never is.
+  /// How far the last stamp may be ahead of the clock: a minute, which gradual corrections never
+  /// reach.
   private static let lead: UInt64 = 60_000_000_000
 
   private func nextStamp(at place: QueueDirectory) throws -> UInt64 {
     let now = queue.clock()
     var last = try state.withLock(\.last) ?? highestStamp(at: place)
-    // The clock was ahead. That matters no longer once nothing is left that was sent then.
+    // The clock was ahead. This no longer matters once nothing that was sent then is left.
     if last > now + Self.lead, state.withLock({ $0.nextLook <= .now }) {
       state.withLock { $0.nextLook = .now + .seconds(1) }
       last = try highestStamp(at: place)

@@ -61,7 +61,7 @@ struct DirectoryConsumer: ConsumerSource {
   /// This consumer's directory, relative to the queue's.
   var takenPath: String { QueueDirectory.takenPath(consumer) }
 
-  /// The pause before a consumer begins to look at others that has not waited for an entry.
+  /// The pause before a consumer that has not waited for an entry begins to look at others.
   private static let pause: Duration = .seconds(1)
 
   /// Begins to consume: takes over the batches of consumers that are gone.
@@ -145,7 +145,7 @@ struct DirectoryConsumer: ConsumerSource {
     while let directory = untidied.last {
       try tidy(directory, at: place)
       untidied.removeLast()
-      // If something is in it, that ends with the entries.
+      // If it is not empty, it ends with its entries.
       _ = try tolerating(
         [.directoryNotEmpty, .alreadyExists],
         removeDirectory(QueueDirectory.takenPath(directory), at: place.descriptor.rawValue))
@@ -241,11 +241,11 @@ struct DirectoryConsumer: ConsumerSource {
   /// Shares a batch among the workers: each of its entries gets a name of its own. The first one stays
   /// here, and the others wait again.
   ///
-  /// The names mean nothing as long as the batch has its own beside them. So its renaming is the one
-  /// step: a successor of this worker finds the whole batch, or all of its parts. Each of them moves
-  /// back once, and never again.
+  /// The names mean nothing as long as the batch has its own beside them. So renaming it is the
+  /// decisive step: a successor of this worker finds the whole batch, or all of its parts. Each of
+  /// them moves back once, and never again.
   ///
-  /// Where a file cannot have several names, or there is no room for them, this worker has it all.
+  /// If a file cannot have several names, or there is no room for them, this worker keeps it all.
   private mutating func share(at index: Int, _ place: QueueDirectory) throws {
     let file = left[index]
     let parts = file.name.indices.map { TakenFile(directory: consumer, name: file.name.of($0)) }
@@ -265,7 +265,7 @@ struct DirectoryConsumer: ConsumerSource {
     left.replaceSubrange(index...index, with: parts.reversed())
     // They go before entries that this worker knows already.
     arrivals.noteEverything()
-    // The last one first: what a worker keeps that is killed here comes before all that waits again.
+    // The last one first: if killed here, this worker keeps what precedes all that waits again.
     for part in parts.dropFirst().reversed() {
       try place.move(part.path, to: QueueDirectory.pendingPath(part.name))
       left.removeAll { $0.name == part.name }
@@ -334,8 +334,9 @@ struct DirectoryConsumer: ConsumerSource {
     return settled.intersection(file.name.indices)
   }
 
-  // The power failed before it was on the disk, so it counts as never sent. Only a sender that keeps a
-  // receipt may still ask for it. A program that has stored it durably, or people, learn it by the event.
+  // The power failed before it was on the disk, so it counts as never sent. Only a sender that
+  // keeps a receipt may still ask for it. A program that stored it durably, or a person, learns of
+  // it by the event.
   private func drop(_ file: TakenFile, at place: QueueDirectory) throws {
     if try place.exists(QueueDirectory.sentPath(file.name)) {
       try fail(file, "the power failed before it was on the disk", at: place)

@@ -34,7 +34,7 @@ struct DirectoryMembership: ConsumerMembership {
     ChangeMonitor.shared.noteRemoval(in: directory.queue.directory.root.path)
   }
 
-  /// A successor finds by the registration that this consumer is gone.
+  /// The registration shows a successor that this consumer is gone.
   func end(_ registration: PresenceRegistration?, asDeath: Bool) {
     ring.cancel()
     if !asDeath { removeDirectory() }
@@ -43,9 +43,9 @@ struct DirectoryMembership: ConsumerMembership {
 
   func endLater(_ registration: PresenceRegistration?) { end(registration, asDeath: false) }
 
-  /// Nobody then needs to look who it belonged to. If something is in it, others take that over.
+  /// No other consumer then looks for its owner. If it is not empty, others take it over.
   ///
-  /// The only one stays: a queue with none is taken for one that is being removed.
+  /// The only directory stays: a queue without one counts as being removed.
   private func removeDirectory() {
     guard takenPath.hasPrefix(QueueDirectory.takenPath(OtherConsumers.prefix))
     else { return }

@@ -39,9 +39,9 @@ struct DirectoryQueue: QueueStore {
   ) throws -> QueueMembership {
     do {
       let source = try DirectoryConsumer(terms, as: role)
-      // Stopped between the two steps, it may have replaced its own successor, which then begins again. A
-      // process without a right to the role must begin again, too; and a worker beside a consumer that
-      // has had the queue alone since.
+      // If it was stopped between the two steps, it may have replaced its own successor, which then
+      // begins again. A process without a right to the role must begin again, too, as must a worker
+      // beside a consumer that has had the queue alone since.
       if !terms.isWorker {
         try role.registration?.complete()
         try role.registration?.confirm(until: deadline)
@@ -58,7 +58,7 @@ struct DirectoryQueue: QueueStore {
 
   func watchFirstUse(_ signal: @escaping @Sendable () -> Void) throws -> (any Cancelling)? {
     guard try queue.open() == nil else { return nil }
-    // Looked again after the watch, so that nothing comes between the two.
+    // Look again after the watch, so that nothing comes between the two.
     let watch = try queue.directory.watch(signal)
     return try queue.open() == nil ? watch : nil
   }
@@ -204,7 +204,7 @@ struct DirectoryQueue: QueueStore {
     }
   }
 
-  /// Changes waiting batches, some of them under one lease.
+  /// Changes waiting batches, several at a time under one lease.
   private func changing(
     _ batches: [EntryFile], until deadline: ContinuousClock.Instant?,
     _ body: @escaping @Sendable (EntryFile, QueueDirectory, Lease) throws -> Void

@@ -29,7 +29,7 @@ struct OtherConsumers {
     var living: [PresenceMember] = []
     /// Whether one of them may soon be gone, because it is stopped.
     var hasStopped = false
-    /// Whether there is one of which nothing shows whether it is stopped.
+    /// Whether nothing shows whether one of them is stopped.
     var hasHidden = false
   }
 
@@ -76,10 +76,10 @@ struct OtherConsumers {
     var onlookers: [String] { alone + workers.suffix(1) }
   }
 
-  /// Whether those that are watched run, all of them. Reads files of /proc only.
+  /// Whether all those that are watched run. Reads only files of /proc.
   var areRunning: Bool { watched.values.allSatisfy { $0.isStopped == false } }
 
-  /// Looks at all of some directories.
+  /// Looks at each of some directories.
   ///
   /// - Complexity: a look at the registration of each.
   mutating func look(at directories: [String]) throws -> Look {
@@ -134,7 +134,7 @@ struct OtherConsumers {
     let since = isStopped ? suspendedSince[owner.id] ?? .now : nil
     suspendedSince[owner.id] = since
     guard let since else { return .running }
-    // Of one that was killed only the rest of its work is there, which needs no grace.
+    // A killed one has left only the rest of its work, which needs no grace.
     let isOver = owner.identity.hasEnded || ContinuousClock.now - since >= LeaseRequest.grace
     let isGone =
       try isOver

@@ -8,7 +8,7 @@ import WormholeSystem
 ///
 /// | directory | event | may be the end of |
 /// |---|---|---|
-/// | `pending/` | moved away, also by an exchange | a cancelled entry |
+/// | `pending/` | moved away, including by an exchange | a cancelled entry |
 /// | each `taken/<consumer>/` | deleted, moved away, closed after writing (`.done`) | a settled entry |
 /// | `outcomes/` | moved to | an entry that failed, expired or was cancelled |
 ///

@@ -40,7 +40,7 @@ package struct Batch: Sendable {
       withdrawal = value["superseded"] == true ? .superseded : .cancelled
     }
 
-    /// Its content besides its few own fields.
+    /// The footprint of its content, with its few own fields.
     package var footprint: PropertyListFootprint {
       var footprint = (payload ?? true).footprint
       footprint.contentBytes += key?.utf8.count ?? 0
@@ -101,7 +101,7 @@ package struct Batch: Sendable {
   }
 
   /// Returns whether a part of the stored content never reached the disk: the file stops early at
-  /// the end of a block, or has zeros in place of a block. For an unreadable file.
+  /// the end of a block, or has zeros instead of a block. For an unreadable file.
   ///
   /// - Parameter size: the size of the file when it was stored.
   package static func isIncomplete(_ bytes: [UInt8], of size: Int) -> Bool {
@@ -125,14 +125,14 @@ package struct Batch: Sendable {
 ///
 /// ```
 /// <number>                          it is about to be delivered
-/// <number> -<count>                 so many of its deliveries were no attempts: they were given back
-/// <number> <pause> <due> <reason>   an attempt failed: it is given back for so many milliseconds, to be
+/// <number> -<count>                 <count> of its deliveries were given back: they are not attempts
+/// <number> <pause> <due> <reason>   an attempt failed: it is given back for <pause> milliseconds, to be
 ///                                   delivered at <due>, in milliseconds since 1970
 /// ```
 ///
-/// **Counted before.** The line is written before the entry is handed over, so a delivery that kills
-/// its consumer is counted as well. A batch of one costs nothing the first time: the fact that it was
-/// taken means that it was delivered once. So it has one line fewer than deliveries.
+/// **Counted before.** The line is written before the entry is handed over, so a delivery that
+/// kills its consumer is counted as well. A batch of one costs nothing the first time: taking it
+/// counts as its first delivery. So it has one line fewer than deliveries.
 ///
 /// **With the batch.** The log has its batch's name and is moved with it, and means the same
 /// everywhere.
@@ -143,9 +143,9 @@ package struct DeliveryLog: Sendable {
     var givenBack = 0
   }
 
-  /// The count of the first entry, apart because most batches have no other.
+  /// The first entry's count, kept apart because most batches have no other.
   private var first = Count()
-  /// The same of the others.
+  /// The counts of the others.
   private var others: [Int: Count] = [:]
   package var isWritten: Bool
   private var pauses: [Int: (pause: Int64, due: Int64)] = [:]
@@ -251,7 +251,7 @@ package struct DeliveryLog: Sendable {
   /// The longest reason that is recorded, in bytes.
   private static let maximumReasonBytes = 1_000
 
-  // A line of the record has one line of the reason.
+  // The reason has to fit on one line of the record.
   private static func shortened(_ reason: String) -> String {
     String(decoding: reason.utf8.prefix(maximumReasonBytes), as: UTF8.self)
       .split(whereSeparator: \.isNewline).joined(separator: "; ")

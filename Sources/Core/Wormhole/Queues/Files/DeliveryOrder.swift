@@ -53,7 +53,7 @@ package struct WaitingEntries: Sendable {
     arrivals.clear()
     let all = try listing()
     let (now, moment) = (clock(), ContinuousClock.now)
-    // A listing may show a file twice that is exchanged meanwhile.
+    // A listing may show a file twice if it is exchanged meanwhile.
     let known = Dictionary(delayed.map { ($0.name, $0.due) }, uniquingKeysWith: min)
     delayed = []
     ready.removeAll(keepingCapacity: true)
@@ -94,8 +94,8 @@ package struct WaitingEntries: Sendable {
   }
 }
 
-/// Whether an entry has arrived in `pending/` since the last listing that may go before known ones, by
-/// the kernel's events: only that is worth another listing.
+/// Whether, by the kernel's events, an entry that may go before known ones has arrived in
+/// `pending/` since the last listing: only that is worth another listing.
 package final class Arrivals: Sendable {
   private let isAhead = Atomic(false)
 

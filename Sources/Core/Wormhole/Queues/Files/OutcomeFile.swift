@@ -1,7 +1,7 @@
 import WormholePropertyLists
 package import WormholeSystem
 
-/// `outcomes/<batch>.<index>`: how an entry ended that was not processed, until its sender has
+/// `outcomes/<batch>.<index>`: how an entry that was not processed ended, until its sender has
 /// learned of it. An entry that no longer exists anywhere was processed.
 package enum OutcomeFile {
   package static func id(_ name: String) -> QueueEntryID? {
@@ -9,7 +9,7 @@ package enum OutcomeFile {
     return QueueEntryID("\(name[..<dot])/\(name[name.index(after: dot)...])")
   }
 
-  /// The words of the ends without a reason.
+  /// The words for ends without a reason.
   private static let words: [QueueEntryStatus: String] = [
     .processed: "processed", .cancelled: "cancelled", .superseded: "superseded",
     .expired: "expired",
@@ -163,7 +163,7 @@ extension QueueDirectory {
       // Open for writing, or NFS grants no such lock (flock(2)).
       let file = try openFile(path, [.readWrite, .nonBlocking])
       if try file.tryLock(.exclusive) { return try move(path, to: other, .keep) }
-      // Not only a mover may have it: a child that was just forked shares its writer's lock until its
+      // Its holder may be no mover: a child that was just forked shares its writer's lock until its
       // exec.
       guard ContinuousClock.now < deadline else { throw .deviceBusy }
       pauseThread(.milliseconds(1))

@@ -24,7 +24,7 @@ extension QueueDirectory {
   }
 
   /// Returns the files that may stand for entries of a batch: the batch itself, and those of single
-  /// entries. In this order, a look into a directory in which it is just shared finds one of them.
+  /// entries. In this order, a look into a directory in which it is being shared finds one of them.
   private func files(of batch: EntryFile, _ indices: Set<Int>) -> [EntryFile] {
     [batch] + (batch.count > 1 ? indices.map { batch.of($0) } : [])
   }
@@ -59,7 +59,7 @@ extension QueueDirectory {
     return (content, statuses)
   }
 
-  /// Returns how an entry has ended that is neither waiting nor taken.
+  /// Returns how an entry that is neither waiting nor taken has ended.
   private func end(of id: QueueEntryID) throws -> QueueEntryStatus {
     do {
       return try read(Self.outcomePath(id)).map { OutcomeFile.status($0) } ?? .processed
@@ -180,7 +180,7 @@ extension QueueDirectory {
 }
 
 extension QueueDirectory {
-  /// Puts an entry of a directory in the queue aside that is not ours: a planted one.
+  /// Puts aside a planted entry of a directory in the queue.
   package func putAside(_ path: String) throws(Errno) {
     let parts = path.split(separator: "/")
     let directory = try openFile(
@@ -205,7 +205,7 @@ extension QueueDirectory {
 /// Receipts.
 ///
 /// The batch of such an entry has a second name, `sent/<batch>`, from the moment it is stored until
-/// the sender has cleared all entries in it that keep a receipt. So a receipt costs a name, and no
+/// the sender has cleared all entries in it that keep a receipt. So a receipt costs a name, not a
 /// copy. A sender that is stopped or killed between the two names has stored an entry without
 /// reporting it: an entry without a receipt is possible, a receipt for an entry that was not stored
 /// is not. Consumers never touch `sent/`; a cancelled entry is exchanged in `pending/`, so the
@@ -262,7 +262,7 @@ extension QueueDirectory {
     guard now > Self.keeping else { return [] }
     let past = now - Self.keeping
     let isOld = { (batch: EntryFile) in
-      // One of a time to come was sent while the clock was ahead. The time of its file decides.
+      // One with a future time was sent while the clock was ahead. Its file's time decides.
       (batch.order < past || batch.order > now) && (sender == nil || batch.sender == sender)
     }
     var removed: [String] = []

@@ -29,7 +29,7 @@ extension QueueDirectory {
     ]
   ) { AttachmentPlace.isID($0.text) }
 
-  /// All but its batches belongs to the consumer as long as it lives; the next one sweeps it.
+  /// All but its batches belong to the consumer as long as it lives; the next one sweeps them.
   private static let consumer = ContainerPart(
     each: .consumer,
     parts: [
@@ -159,17 +159,17 @@ extension QueueDirectory {
 
 /// Removal of a queue's parts, when it is empty and has no consumer.
 ///
-/// The process that removes it has the lease of the consumers' role for that time, so no other process
-/// gets the role; and no process waits longer for it than the term of a lease. Each part is
-/// removed only if it is empty, by a path through a directory in `taken/` of its own: one that
-/// lost the lease while it was stopped no longer removes anything (ENOENT). A sender or worker that arrives
-/// at the same moment finds a part missing, creates all of them again, and stores its entry there; the
-/// directory is then not empty, and stays.
+/// The process that removes it has the lease of the consumers' role for that time, so no other
+/// process gets the role; and no process waits longer for it than the term of a lease. Each part is
+/// removed only if it is empty, by a path through the process's own directory in `taken/`: one that
+/// lost the lease while it was stopped removes nothing more (ENOENT). A sender or worker that
+/// arrives at the same moment finds a part missing, creates all of them again, and stores its entry
+/// there; the directory is then not empty, and stays.
 extension Queue {
   /// - Returns: whether all parts are gone except for the lease.
   package func removeParts() throws -> Bool {
     let role = role.place
-    // A moment, because a program that is just being started shares the lock of its starter.
+    // Wait a moment, because a program that is just being started shares its starter's lock.
     let terms = ChangeTerms(until: .now + LeaseRequest.grace)
     return try Change(role.directory, protecting: role.role.fileName, terms) { _, _ in
       try self.removePartsUnderLease()

@@ -132,7 +132,7 @@ package final class QueueDirectory: Sendable {
 
   private static func freePath() -> String { "\(taken)/\(free)-\(Nonce.next())" }
 
-  /// Gives the directory of a consumer that is gone to all others, unless another process was faster.
+  /// Gives all others the directory of a consumer that is gone, unless another process was faster.
   ///
   /// - Returns: its new name; nil if it had nothing for them.
   func giveBack(_ directory: String) throws(Errno) -> String? {
@@ -200,8 +200,8 @@ package final class QueueDirectory: Sendable {
     }
   }
 
-  // By rule 2 of the lease: the file is in the lease's own directory before it gets its name, and a process
-  // that takes the lease over removes it from there, or the directory has gone. Both are `.noSuchFile`.
+  // By rule 2 of the lease: the file is in the lease's own directory before it gets its name. A
+  // process that takes the lease over removes it, or the directory is gone: `.noSuchFile`.
   private func move(
     _ staged: String, to path: String, through lease: Lease
   ) throws(Errno) {

@@ -42,7 +42,7 @@ public struct QueueEntryID: Sendable, Hashable, CustomStringConvertible {
   /// The time from which it may be delivered, if it was delayed.
   public var due: Date? { batch.due.map { Date(timeIntervalSince1970: Double($0) / 1e9) } }
 
-  /// The files of which one stands for it.
+  /// The files, one of which stands for it.
   package var files: [EntryFile] { [batch] + (batch.count > 1 ? [batch.of(index)] : []) }
 
   /// Whether it was sent before another entry.
