@@ -8,14 +8,15 @@ struct DirectoryLog: LogStore {
 
   var path: String { directory.path }
   func path(of number: Int) -> String { path + "/" + LogDirectory.path(number) }
-  /// A loss of power may undo the last names.
+  /// A power failure may undo the last names.
   var boot: String { ProcessIdentity.boot }
 
   func open() throws -> (any LogPlace)? { try LogDirectory(directory) }
 
   func exists() throws -> Bool { try directory.open() != nil }
 
-  /// Takes all messages away, in the same steps as the oldest; then the empty log is removed as by a sweep.
+  /// Takes all messages away, in the same steps as the oldest; then the empty log is removed as by
+  /// a sweep.
   func remove(_ log: Log, until deadline: ContinuousClock.Instant) throws {
     let end = try log.value.edit(.init(until: deadline)) { snapshot -> (Edit, Int) in
       guard var state = try LogState.read(snapshot, at: log.value.path),
@@ -107,7 +108,7 @@ struct DirectoryLog: LogStore {
 /// A number below `first` is never used again, so this needs no lease.
 ///
 /// **What a crash leaves**: a message in the lease, which the next holder removes; messages below
-/// `first`, which a sweep removes, and the next process that appends after a start of the machine.
+/// `first`, which are removed by a sweep, or by the next process that appends after a boot.
 package final class LogDirectory: LogPlace {
   private let root: ContainerRoot
   private let descriptor: FileDescriptor

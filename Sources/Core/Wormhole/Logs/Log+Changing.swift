@@ -161,8 +161,8 @@ extension LogState {
   ///
   /// - Parameters:
   ///   - bytes: the bytes that this process has appended since it learned this state.
-  ///   - size: those of the last message. Other processes have perhaps appended as large ones, which nobody
-  ///     has counted: each of a shell's commands is a process.
+  ///   - size: those of the last message. Other processes may have appended others as large, which
+  ///     no process has counted: each of a shell's commands is a process.
   func isTrimDue(at number: Int, appended bytes: Int, size: Int) -> Bool {
     func exceeds(_ count: Int, _ bound: Int) -> Bool {
       let bound = min(bound, Self.largest)
@@ -178,7 +178,7 @@ extension LogState {
       return number - head >= (bounds.age == nil ? Self.stride : 1)
     }
     let now = realTime().seconds
-    // A time to come was stored while the clock was ahead.
+    // A future time was stored while the clock was ahead.
     return oldest > now || .seconds(now - oldest) > age + age / 16
   }
 
@@ -225,7 +225,7 @@ extension LogState {
         continue
       }
       if later.number < first { later = (first, status.appended) }
-      // The clock was ahead then, or a file system stores any time: it is as old as a later message.
+      // The clock was ahead then, or the file system stores any time: a later message decides.
       var step = 1
       while later.appended > now, later.number < head {
         later.number = min(later.number + step, head)

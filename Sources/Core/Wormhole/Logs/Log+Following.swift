@@ -4,9 +4,9 @@ extension Log {
   /// Returns a follower: a service that gives each message to a closure, one after another and in order,
   /// from the stored position of a subscriber.
   ///
-  /// A message is acknowledged when the closure has returned. If the closure throws, that ends the
-  /// service with its error, and the next run begins with the same message. A follower that was stopped
-  /// and replaced waits for its turn, and continues where its successor ends.
+  /// A message is acknowledged when the closure has returned. If the closure throws, the service
+  /// ends with its error, and the next run begins with the same message. A follower that was
+  /// stopped and replaced waits for its turn, and continues where its successor ends.
   ///
   /// ```swift
   /// try await container.log("sales").follower("printer") { sale in print(sale.payload) }.run()

@@ -109,7 +109,7 @@ public struct Log: Sendable {
   ///   appended, except after an error of the last fsyncs of `.durable`, or of taking old messages
   ///   away.
   /// - Complexity: as replacing a value: create, write, set the time, one rename, and nine cheap
-  ///   calls for the lease; `.durable` adds one fsync on ext4 and xfs, elsewhere three. Taking old
+  ///   calls for the lease; `.durable` adds one fsync on ext4 and xfs, three elsewhere. Taking old
   ///   messages away costs an unlink for each, and a publication for each sixteenth of the bound.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
@@ -159,11 +159,12 @@ public struct Log: Sendable {
 
   // MARK: Removing
 
-  /// Removes the log with its messages, its bounds, and the positions of subscribers that do not read now.
+  /// Removes the log, its messages, its bounds, and the positions of subscribers not reading now.
   ///
-  /// What a process appends at this moment, or later, begins another log of the name. A reader goes on
-  /// with that one from its first message; if it was behind, it may get a few of them twice. If this
-  /// process is killed, the log is as before, or without messages and bounds; a sweep then removes it.
+  /// What a process appends at this moment, or later, begins another log of the name. A reader
+  /// continues with the new log's first message; if it was behind, it may get a few messages twice.
+  /// If this process is killed, the log is as before, or without messages and bounds; a sweep then
+  /// removes it.
   ///
   /// - Parameter deadline: how long to wait for other processes that append; by default 10 seconds from now.
   /// - Returns: whether there was a log.
@@ -176,7 +177,7 @@ public struct Log: Sendable {
       let log = limited(until: deadline)
       guard try log.store.exists() else { return false }
       try log.store.remove(log, until: deadline)
-      // Those of other logs change nothing here.
+      // The faults of other logs change nothing here.
       _ = try Diagnostics.reportingFaults { faults in
         try Log.sweepPositions(in: log.container, &faults, until: deadline)
       }
@@ -229,8 +230,8 @@ public struct Log: Sendable {
 }
 
 extension SharedContainer {
-  /// Returns the log of a name; no file is touched before it is used. Keep it to append many messages:
-  /// it remembers where the log ends.
+  /// Returns the log with a name; no file is touched before it is used. Keep it to append many
+  /// messages: it remembers where the log ends.
   ///
   /// - Parameter name: any string, compared byte by byte.
   public func log(_ name: String) -> Log { Log(container: self, name: name) }

@@ -1,7 +1,7 @@
 package import WormholePropertyLists
 import WormholeSystem
 
-/// The position of a named subscriber: the own value `log/<log>/<subscriber>`.
+/// The position of a named subscriber: the package's own value `log/<log>/<subscriber>`.
 ///
 /// Only the process that is exclusively present under the same name reads for the subscriber, and each
 /// of its steps publishes the position with the id of its registration, under the value's lease, and
@@ -14,7 +14,7 @@ package struct LogCursor: Sendable {
     package var next: Int
     /// Whether that message was delivered, and perhaps handled.
     package var isDelivered = false
-    /// The last start of the machine that was known when it was published.
+    /// The last boot of the machine that was known when it was published.
     var boot = ""
     /// The registration that reads; empty if none does.
     var reader = ""
@@ -78,7 +78,7 @@ package struct LogCursor: Sendable {
 
   private var value: Value { Self.value(subscriber, of: log) }
 
-  /// Takes the position over from the process before.
+  /// Takes the position over from the previous process.
   ///
   /// - Parameter start: the first position of a new subscriber.
   func claim(
@@ -118,7 +118,7 @@ package struct LogCursor: Sendable {
   ) throws {
     let (id, cursor) = (registration.id, self)
     var position = position
-    // What a container has appended that has begun since is read, too.
+    // What was appended by a container that has begun since is read, too.
     if log.container.isLocal, let last = try log.memory.state(of: log.value)?.boots.last {
       position.boot = last.id
     }

@@ -51,7 +51,7 @@ extension Log {
     _ subscriber: String, from start: LogStart, until deadline: ContinuousClock.Instant?
   ) -> sending any Waiting<Reader> {
     let presence = LogCursor.presence(subscriber, of: self)
-    // All attempts together, and not each, wait so long.
+    // All attempts together wait this long, not each one.
     let deadline = deadline ?? .now + Value.standardWait
     let enter = {
       presence.exclusiveEntry(until: deadline) {
@@ -98,7 +98,7 @@ extension Log {
   /// power: then the messages of the last second before the loss may be delivered again, unmarked.
   ///
   /// **Slow readers.** If messages were taken away before they were read, the next one has their
-  /// number: see `LogMessage.missed`.
+  /// count: see `LogMessage.missed`.
   ///
   /// ```swift
   /// let reader = try await container.log("sales").subscribe("statistics", from: .end)
@@ -162,15 +162,15 @@ extension Log {
       }
       guard let known = try log.memory.state(of: log.value) else { throw Errno.staleHandle }
       let position = try cursor.claim(known, until: deadline) { try log.position(of: start) }
-      // Stopped between the two steps, this may have replaced its own successor.
+      // If stopped between the two steps, this may have replaced its own successor.
       try cursor.registration.complete()
       try cursor.registration.watch()
       try cursor.registration.confirm(until: deadline)
       state.withLock { $0.begin(at: position) }
     }
 
-    /// Returns the next message, and waits for one if there is none. The message before counts as read
-    /// from then on.
+    /// Returns the next message, and waits for one if there is none. The previous one counts as
+    /// read from then on.
     ///
     /// - Parameter deadline: how long to wait; a past deadline means "only if there is one now".
     /// - Returns: nil once the deadline has passed.

@@ -7,7 +7,7 @@ struct LogReading: Sendable {
   /// The position to be stored.
   private var position = LogCursor.Position(log: "", next: 1)
   private var saved: LogCursor.Position?
-  /// Whether this reader has delivered the next message, and not only a process before.
+  /// Whether this reader has delivered the next message, not only an earlier process.
   private var isHeld = false
   private var missed = 0
   private var unreadable = 0
@@ -59,7 +59,7 @@ struct LogReading: Sendable {
 
   /// Returns the next message; nil if there is none yet.
   ///
-  /// - Parameter highest: the highest number that has appeared lately.
+  /// - Parameter highest: the highest number that has appeared recently.
   mutating func look(_ log: Log, _ highest: Int) throws -> LogMessage? {
     self.highest = max(self.highest, highest)
     guard let place = try log.store.open() else { return nil }
@@ -119,8 +119,8 @@ struct LogReading: Sendable {
     return jump(to: try place.first(position.next, listed: found))
   }
 
-  /// Goes back to the end of the log if that lies before the messages that were read: the container was
-  /// replaced by an older state of it, and the next messages have numbers that were read before.
+  /// Goes back to the end of the log if that lies before the messages that were read: the container
+  /// was replaced by an older state of itself, so numbers that were read are used again.
   private mutating func goBack(
     _ log: Log, _ place: any LogPlace, _ numbers: [Int]
   ) throws -> Bool {

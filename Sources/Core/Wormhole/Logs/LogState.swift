@@ -4,9 +4,9 @@ import WormholeSystem
 
 /// `log.plist`: the state that the processes of a log agree on.
 ///
-/// It is a value like any other, and is published at the beginning of a log, when bounds are set, once
-/// after each start of the machine, and when messages are taken away. In between the log grows, so
-/// `head` is only a lower bound of its end.
+/// It is a value like any other, and is published at the beginning of a log, when bounds are set,
+/// once after each boot of the machine, and when messages are taken away. In between the log grows,
+/// so `head` is only a lower bound of its end.
 package struct LogState: Sendable, Equatable {
   /// Distinguishes this log from a removed log of the same name.
   package var id: String
@@ -20,8 +20,8 @@ package struct LogState: Sendable, Equatable {
   package var bytes = 0
   /// When `first` was appended, in seconds since 1970.
   var oldest: Int64 = 0
-  /// The starts of the machine, the last at the end, each with the first number that was given to a
-  /// message then. A loss of power may undo the last names: their numbers are used again, and a
+  /// The boots of the machine, the last at the end, each with the first number given to a message
+  /// after it. A power failure may undo the last names: their numbers are used again, and a
   /// subscriber that had read them must read the new ones.
   var boots: [Boot] = []
 
@@ -32,8 +32,7 @@ package struct LogState: Sendable, Equatable {
 
   package var bounds: Log.Bounds { setBounds ?? .standard }
 
-  /// How many starts of the machine are remembered. A subscriber that was absent for longer may get
-  /// messages again.
+  /// How many boots are remembered. A subscriber that was absent for longer may get messages again.
   static let rememberedBoots = 64
   /// Numbers up to this are valid, so that they can be added up.
   package static let largest = 1 << 60
@@ -51,7 +50,7 @@ package struct LogState: Sendable, Equatable {
 
   private static let digits = 16
 
-  /// The number of a message in the names of files and keys: so many hexadecimal digits that names sort.
+  /// A message's number in names of files and keys: padded hexadecimal digits, so that names sort.
   package static func digits(of number: Int) -> String {
     let digits = String(number, radix: 16)
     return String(repeating: "0", count: Self.digits - digits.utf8.count) + digits
@@ -112,13 +111,13 @@ package struct LogState: Sendable, Equatable {
     return value
   }
 
-  /// Whether it knows of a start of the machine. Several may go on at the same time: containers may have
+  /// Whether it knows a boot. Several may be current at the same time, because containers may have
   /// boot ids of their own.
   package func isCurrent(in boot: String) -> Bool {
     boots.last?.id == boot || boots.contains { $0.id == boot }
   }
 
-  /// Returns the next message for a subscriber that was last active in a start of the machine.
+  /// Returns the next message for a subscriber that was last active in a boot.
   func next(_ next: Int, asOf boot: String) -> Int {
     guard let index = boots.lastIndex(where: { $0.id == boot }) else {
       return boots.reduce(next) { min($0, $1.first) }
@@ -127,8 +126,8 @@ package struct LogState: Sendable, Equatable {
   }
 }
 
-/// What this process knows about a log: with it, an append needs one look whether `log.plist` has
-/// changed, and no search for the end of the log.
+/// What this process knows about a log: with it, an append checks once whether `log.plist` has
+/// changed, and does not search for the end of the log.
 final class LogMemory: Sendable {
   private struct Known {
     var version: Version?
@@ -153,7 +152,7 @@ final class LogMemory: Sendable {
     let snapshot = try value.snapshot()
     let state = try LogState.read(snapshot, at: value.path)
     known.withLock { known in
-      // The container may have been replaced by an older state of it, where this log has fewer messages.
+      // The container may have been replaced by an older state, where this log has fewer messages.
       known.head = 0
       known.version = snapshot.version
       known.state = state

@@ -7,10 +7,10 @@ package protocol LogStore: Sendable {
   var path: String { get }
   /// Returns the place of a message, for people.
   func path(of number: Int) -> String
-  /// The start of the machine whose loss of power may undo the last numbers; always the same where none can.
+  /// The boot whose power failure may undo the last numbers; always the same where none can.
   var boot: String { get }
 
-  /// Opens the messages for some looks.
+  /// Opens the messages for a few looks.
   ///
   /// - Returns: nil if there is no log.
   func open() throws -> (any LogPlace)?
