@@ -1,7 +1,7 @@
 import WormholeSystem
 
-/// A lock of a name, for one process at a time; on etcd for all machines. `wormhole lock --name` takes the
-/// same one.
+/// A named lock, for one process at a time; on etcd across all machines. `wormhole lock --name`
+/// takes the same lock.
 ///
 /// The process that has it keeps it as long as it lives, even while it is stopped: `leader` is for work
 /// that another process should continue.
@@ -52,7 +52,7 @@ public struct NamedMutex: Sendable {
   }
 }
 
-/// The election of one of several processes, which does what only one may do.
+/// The election of one of several processes, to do what only one may do.
 ///
 /// A leader that dies or is stopped is replaced; when it is continued, it learns that it has lost.
 ///
@@ -119,13 +119,13 @@ extension Leader {
 extension PresenceRegistration {
   /// Closes it on a thread that may block.
   fileprivate func finish() async {
-    // The body throws nothing, so that this never fails.
+    // The body throws nothing, so this never fails.
     try? await Blocking.run { self.close() }
   }
 }
 
 extension SharedContainer {
-  /// Returns the lock of a name; no file is touched before its first use.
+  /// Returns the lock with a name; no file is touched before its first use.
   ///
   /// - Parameter name: Any string, byte for byte. It is the name of a presence, too.
   public func mutex(_ name: String) -> NamedMutex { NamedMutex(presence: presence(name)) }

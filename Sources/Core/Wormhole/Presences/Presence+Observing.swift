@@ -96,7 +96,7 @@ public struct PresenceChanges: AsyncSequence, Sendable {
   let sight: any PresenceSight
   let known: [PresenceMember]?
 
-  /// The way in which changes are noticed.
+  /// How changes are noticed.
   public var detection: ChangeDetection { observation.detection }
 
   public func makeAsyncIterator() -> Iterator { Iterator(sequence: self, known: known) }

@@ -9,13 +9,13 @@ package import WormholeSystem
 /// counts as alive because its number was reused or the directory was copied.
 ///
 /// One change causes no event: stopping or continuing a process. Each look reads this state from
-/// /proc, so a change of it appears at the next look and calls no observer.
+/// /proc, so a change appears at the next look, and no observer is called.
 ///
 /// On etcd a registration is a key that ends with the session of its process: at once if the
-/// process exits; otherwise when etcd did not hear from it for the session's lifetime, 5 seconds by
-/// default. A process that was stopped or cut off for longer has lost its registration by then, and
-/// enters again when it continues. Every method then waits for a round trip to the cluster, at most
-/// 10 seconds, and throws `unreachable` after that.
+/// process exits; otherwise once etcd has not heard from it for the session's lifetime, 5 seconds
+/// by default. A process that was stopped or cut off for longer has lost its registration by then,
+/// and enters again when it continues. Every method then waits for a round trip to the cluster, at
+/// most 10 seconds, and throws `unreachable` after that.
 ///
 /// ```swift
 /// let tills = container.presence("tills")
@@ -119,7 +119,7 @@ public struct Presence: Sendable {
     try reporting("look who is present", path: path) { try store.look(without: isKnown) }
   }
 
-  /// Returns the fence of an exclusive entering by its number.
+  /// Returns the fence of an exclusive registration by its number.
   ///
   /// - Parameter number: The `Fence.number` of the process that has entered.
   public func fence(_ number: UInt64) -> Fence { Fence(store.proof(of: number), number) }
@@ -181,7 +181,7 @@ extension Presence {
   /// try role.confirm()                          // before an action that must not happen twice
   /// ```
   public enum Overtaking: Sendable, Hashable {
-    /// The registration of a process of this machine that has been stopped for at least 50 ms; it
+    /// The registration of a process on this machine that has been stopped for at least 50 ms; it
     /// learns that when it is continued.
     case suspended
     /// No registration of a live process.
@@ -225,7 +225,7 @@ extension Presence {
     _ content: PropertyListValue?, _ overtaking: Overtaking,
     until deadline: ContinuousClock.Instant?
   ) -> sending any Waiting<PresenceRegistration> {
-    // All attempts together, and not each, wait so long.
+    // All attempts together wait this long, not each one.
     let deadline = deadline ?? .now + Value.standardWait
     var entry = exclusiveEntry(content, overtaking, until: deadline)
     return StepwiseWait {
@@ -240,7 +240,7 @@ extension Presence {
     }
   }
 
-  /// Returns the wait of a process that becomes the exclusive one; the registration is watched once it is needed for long.
+  /// Returns the wait for the exclusive role; the registration is watched once needed for long.
   ///
   /// - Parameter isGone: See `PresenceStore.exclusiveEntry`.
   func exclusiveEntry(

@@ -11,8 +11,8 @@ package protocol PresenceStore: Sendable {
 
   /// Looks who is present.
   ///
-  /// - Parameter isKnown: Whether the caller needs no look at the registration with an id; where a look at
-  ///   each costs nothing more, it may be there all the same.
+  /// - Parameter isKnown: Whether the caller needs no look at the registration with an id; where
+  ///   looking at each costs nothing more, the result may contain it anyway.
   func look(without isKnown: (String) -> Bool) throws -> PresenceLook
 
   /// Returns the process that was present last.
@@ -51,7 +51,7 @@ package struct PresenceLook: Sendable {
   }
 }
 
-/// One registration of this process, which ends when it is released at the latest.
+/// One registration of this process, which ends at the latest when it is released.
 package protocol PresenceHold: AnyObject, Sendable {
   var record: PresenceRecord { get }
 
@@ -60,9 +60,9 @@ package protocol PresenceHold: AnyObject, Sendable {
   /// - Parameter asDeath: Whether other processes should find what a dead process leaves behind.
   func end(asDeath: Bool)
 
-  /// Ends the entering of a process that has prepared what it needs for the role. Until then another
-  /// process takes the role over after two seconds, wherever this one runs. On etcd the session is such a
-  /// term.
+  /// Completes the entering of a process that has prepared what it needs for the role. Until then
+  /// another process takes the role over after two seconds, wherever this one runs. On etcd the
+  /// session is such a term.
   ///
   /// - Throws: `leaseLost` if that has happened.
   func complete() throws
@@ -201,7 +201,7 @@ package struct PresenceTitle: Sendable {
       remedy: "enter again")
   }
 
-  /// The error of a registration that may end soon, because etcd has not heard from it for long.
+  /// The error of a registration that may end soon, because etcd has not heard from it lately.
   package func unheard(path: String) -> AppGroupError {
     AppGroupError(
       .leaseLost, "stay present", path: path,
@@ -252,7 +252,7 @@ package final class StoppedHolders: Sendable {
     at path: @autoclosure () -> String = ""
   ) -> Bool {
     let isStopped = overtaking == .suspended && (isWorkStopped || member.state == .suspended)
-    // To enter is a short step, wherever its process runs. One that is seen to run gets to its end.
+    // Entering is a short step, wherever its process runs. One that is seen to run completes it.
     let isShort = member.isEntering && member.state != .running
     return seen.withLock { seen in
       guard isStopped || isShort else {

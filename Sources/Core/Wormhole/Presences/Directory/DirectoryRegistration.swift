@@ -122,8 +122,8 @@ final class DirectoryRegistration: PresenceHold {
     try look()
   }
 
-  /// Watches the directory for a role that goes to another process. Without a role only the own file is
-  /// watched: of hundreds of processes none is woken when another one enters or leaves.
+  /// Watches the directory for a role that goes to another process. Without a role only its own
+  /// file is watched, so none of hundreds of processes is woken when another one enters or leaves.
   private func watchPlaces() throws {
     let queue = queue
     let check: @Sendable () -> Void = { [weak self] in self?.checkAfterEvent() }
@@ -265,8 +265,7 @@ extension PresenceDirectory {
 
   /// Removes a registration, and records it as the last one.
   func remove(_ record: PresenceRecord) {
-    // Whatever the obstacle is, its lock ends now, and so the registration is gone for all
-    // processes.
+    // Whatever the obstacle is, its lock ends now, so the registration is gone for all processes.
     guard let place = try? directory.open() else { return }
     note(record, at: place)
     // Its lock ends now in any case.

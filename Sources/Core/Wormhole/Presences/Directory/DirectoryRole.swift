@@ -32,7 +32,7 @@ extension PresenceDirectory {
     do {
       return try snapshot.propertyList()?["id"]?.stringValue
     } catch let error as AppGroupError where error.code == .damaged {
-      // No process can claim the role by it.
+      // No process can claim the role through it.
       return nil
     }
   }
@@ -281,7 +281,7 @@ final class DirectoryRoleAcquisition: Waiting {
     if try presence.living(member.id) != nil {
       return try presence.roleID() == nil ? member : nil
     }
-    // That of a dead one is there until another process moves it aside.
+    // A dead one's file stays until another process moves it aside.
     guard try !presence.hasFile(of: member.id) else { return try isGone?() == true ? member : nil }
     let current = try presence.lastRecord()?.id
     return current == nil || current == last && current != member.id ? member : nil

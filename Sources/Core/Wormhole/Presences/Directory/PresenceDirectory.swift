@@ -45,7 +45,7 @@ package struct PresenceDirectory: PresenceStore {
     ContainerPart(ValueFile.name(of: .presence), .content, copied: .nothing),
     .lease, .identifier(copied: .nothing),
   ]
-  /// More entries than this are a planted directory, and examining it would never end.
+  /// A directory with more entries was planted, and examining it would never end.
   static let maximumEntries = 10_000
 
   var root: ContainerRoot { directory.root }
@@ -209,7 +209,7 @@ package struct PresenceDirectory: PresenceStore {
     }
   }
 
-  /// Moves registrations aside that are dead, or have lost their role to another.
+  /// Moves aside registrations that are dead, or have lost their role to another.
   func retire(_ ids: [String]) throws {
     guard !ids.isEmpty, let place = try directory.open() else { return }
     moveAside(ids, in: place)
@@ -331,8 +331,8 @@ final class DirectorySight: PresenceSight {
     try presence.look(movesAside: false) ?? PresenceLook()
   }
 
-  /// There was an event, but nothing has changed: most likely a lock is about to be free. Trying
-  /// for a moment is sooner than any timer.
+  /// There was an event, but nothing has changed: most likely a lock is about to be free. Retrying
+  /// for a moment is faster than any timer.
   private func afterMoment(_ look: PresenceLook) throws -> PresenceLook {
     guard !look.live.isEmpty else { return look }
     for tries in 0..<4 {

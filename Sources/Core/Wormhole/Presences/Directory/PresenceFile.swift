@@ -75,7 +75,7 @@ extension PresenceDirectory {
     }
 
     /// Returns whether it is an unlocked file of ours without a record: its process died while
-    /// entering, or its content was lost with the power.
+    /// entering, or its content was lost in a power failure.
     ///
     /// - Parameter removing: Whether to remove it while it cannot be locked. Its creator, between
     ///   creating and locking it, then finds it locked or removed, and creates another one.
@@ -108,17 +108,18 @@ extension PresenceDirectory {
       // A hard link shares the lock of the original file.
       guard record.directory == inode else { return .gone }
       guard record.identity.isVisible else {
-        // In another namespace, on another machine, or of an earlier start of this one. A container may have
-        // a boot id of its own (systemd-nspawn), so the lock's holder is compared, as it sees itself.
-        // Once more with the locks of now, because a file that was created after the first look at them may
-        // have the number of a removed one.
+        // In another namespace, on another machine, or from an earlier boot of this one. A
+        // container may have a boot id of its own (systemd-nspawn), so the lock's holder is
+        // compared, as it sees itself; once more with the current locks, because a file created
+        // after the first look at them may have a removed file's number.
         return locks.excludes(record.identity, from: file, again: false)
           && locks.excludes(record.identity, from: file, again: true) ? .gone : .unknown
       }
       let status = ProcessStatus.of(record.identity.processID)
       let own = record.identity.status.flatMap { $0.isDead ? nil : $0 }
       if let own, !own.isStopped { return .running }
-      // What it has started to work under its role has the lock, too, and it may be stopped, or have ended.
+      // What the process has started to work under its role has the lock, too; the process itself
+      // may be stopped, or have ended.
       let heirs: [ProcessStatus]
       do throws(Errno) {
         heirs = try inheritors(of: file)
@@ -127,8 +128,8 @@ extension PresenceDirectory {
         guard [.accessDenied, .notPermitted, .noSuchFile].contains(error) else { throw error }
         return own == nil ? .unknown : .suspended
       }
-      // What it has left behind when it was killed is ended by the one that takes its place: the kernel has begun
-      // with the first process.
+      // What a killed process has left behind is ended by the one that takes its place: the kernel
+      // has begun with the first process.
       if !heirs.isEmpty, record.identity.hasEnded { return .suspended }
       if heirs.contains(where: { !$0.isStopped }) { return .running }
       guard own == nil, heirs.isEmpty else { return .suspended }
@@ -137,16 +138,16 @@ extension PresenceDirectory {
   }
 }
 
-/// The locks of the machine, which are read once for all files of a look: each reading makes every flock(2) of
-/// the machine wait.
+/// The machine's locks, which are read once for all files of a look: each reading makes every
+/// flock(2) on the machine wait.
 private final class LocksOfOneLook {
   private var table: LockTable?
 
-  /// Whether the file is locked, and each process that has locked it is certain to be another one.
+  /// Whether the file is locked, and each process that has locked it is certainly another one.
   ///
   /// - Parameter again: Whether the locks are read again.
   func excludes(_ identity: ProcessIdentity, from file: FileStatus, again: Bool) -> Bool {
-    // Without the table the holder is unknown, as one that is not shown there.
+    // Without the table the holder is unknown, like one that is not shown there.
     if again || table == nil { table = try? LockTable.current() }
     let holders = table?.holders(of: file) ?? []
     return !holders.isEmpty && holders.allSatisfy(identity.differs(fromProcessHere:))
