@@ -28,7 +28,7 @@ public struct AppGroupError: DescribedError {
     public static let containerUnsafe = Self("containerUnsafe")
     /// The container was written by a newer version of this package.
     public static let formatTooNew = Self("formatTooNew")
-    /// The entry in place of a value's file is not a regular file of this user.
+    /// The entry at the place of a value's file is not a regular file of this user.
     public static let notAValue = Self("notAValue")
     /// The bytes are not a property list, or a hostile one.
     public static let damaged = Self("damaged")
@@ -47,7 +47,7 @@ public struct AppGroupError: DescribedError {
     public static let noSpace = Self("noSpace")
     /// The process or the machine has no descriptors left.
     public static let tooManyOpenFiles = Self("tooManyOpenFiles")
-    /// The user lacks the permission.
+    /// The user lacks permission.
     public static let permissionDenied = Self("permissionDenied")
     /// Two identifiers have the same long name; see `OnDiskFormat`.
     public static let nameCollision = Self("nameCollision")
@@ -55,7 +55,7 @@ public struct AppGroupError: DescribedError {
     public static let invalidToken = Self("invalidToken")
     /// No member of the etcd cluster answered in time; nothing was done.
     public static let unreachable = Self("unreachable")
-    /// The answer of the etcd cluster was lost: the change was made, or will be a little later, or not.
+    /// The etcd cluster's answer was lost: the change was made, or will be a little later, or not.
     public static let outcomeUnknown = Self("outcomeUnknown")
     /// The container's engine does not support this (see "Beyond one machine"), or no engine of this
     /// program understands the container's location.

@@ -147,7 +147,7 @@ extension FileStatus {
   /// any case, and looks further only then.
   package var isMarked: Bool { kind == .regular && permissions & Self.mark != 0 }
 
-  /// Whether a file that has not yet got its name is so old that no process works on it: a minute.
+  /// Whether a file without its final name is so old that no process works on it: a minute.
   package var isStale: Bool { age >= .seconds(60) }
 
   /// Whether a directory's time shows each later change: it was more than a second old when it was read.

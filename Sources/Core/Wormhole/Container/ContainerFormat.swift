@@ -18,8 +18,8 @@ package enum ContainerFormat {
 
   /// Checks the container's version, and writes nothing.
   ///
-  /// Without the file, a directory of the container's own shows that it is one, of this format, as
-  /// a writer takes it to be: otherwise a reader would take a lost file for an empty container.
+  /// Without the file, one of the container's own directories shows that it is a container of this
+  /// format, as a writer assumes: otherwise a reader would take a lost file for an empty container.
   ///
   /// - Returns: False for a directory that is not a container yet.
   static func isFound(in root: ContainerRoot) throws -> Bool {

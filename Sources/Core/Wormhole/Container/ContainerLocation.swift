@@ -1,7 +1,7 @@
 import WormholePropertyLists
 import WormholeSystem
 
-/// The location of groups' containers: `$XDG_DATA_HOME/app-groups/<group>`, by default
+/// The location of group containers: `$XDG_DATA_HOME/app-groups/<group>`, by default
 /// `~/.local/share/app-groups/<group>` (XDG Base Directory Specification 0.8).
 package enum ContainerLocation {
   package static func path(forGroup group: String) throws(AppGroupError) -> String {
@@ -116,9 +116,9 @@ package enum ContainerLocation {
     }
   }
 
-  /// Waits until nothing was made or removed for a moment in the nearest existing directory above a removed
-  /// one: the program that has removed it may be about to remove that, too (`rm -r`), which fails if
-  /// something is made in it. It waits two seconds at most, because others may use that directory.
+  /// Waits until nothing was made or removed for a moment in the nearest existing directory above a
+  /// removed one: the program that removed it may be about to remove that directory, too (`rm -r`),
+  /// which fails if something is made in it. It waits two seconds at most: others may use it.
   package static func awaitQuiet(above path: String) {
     for _ in 0..<40 where hasJustChanged(above: path) { pauseThread(.milliseconds(50)) }
   }

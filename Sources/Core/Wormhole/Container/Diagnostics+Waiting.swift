@@ -20,7 +20,7 @@ extension Diagnostics {
       fields: ["path": path, "from": victim])
   }
 
-  /// Reports that a command is waited for that its user has stopped at a terminal.
+  /// Reports a wait for a command that its user has stopped at a terminal.
   ///
   /// - Parameter what: a word.
   package static func notePatience(

@@ -35,7 +35,7 @@ package final class FollowUps: Sendable {
   }
 
   private let state = Mutex(State())
-  /// Changes when values stop being due; a mark with this number is of a value that is.
+  /// Changes when values stop being due; a mark with this number belongs to a value that is due.
   private let round = Atomic(1)
   /// The containers that have something to flush.
   private static let pending = Mutex<[ObjectIdentifier: ContainerRoot]>([:])
@@ -123,7 +123,7 @@ package final class FollowUps: Sendable {
     }
   }
 
-  /// - Returns: False if the disk has failed, which is reported once and not for each value.
+  /// - Returns: False if the disk has failed, which is reported once, not for each value.
   private static func synchronize(
     _ path: String, _ kind: NameKind, in root: ContainerRoot
   ) -> Bool {

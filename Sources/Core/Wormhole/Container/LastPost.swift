@@ -10,7 +10,7 @@ import WormholeSystem
 final class LastPost: Sendable {
   private struct Paths: Sendable {
     var current: ComposedPath
-    /// The path before, whose end becomes a name that was never used.
+    /// The previous path, whose end becomes a name that was never used.
     var next: ComposedPath
   }
 

@@ -2,9 +2,9 @@ package import WormholeSystem
 
 /// The faults of single names on a walk over all names.
 ///
-/// What is wrong with one name is no reason to do without the others: the walk keeps the fault, with its
-/// path, and goes on. At its end it reports the faults. An error that every name would meet ends the walk:
-/// no descriptors, no space, no answer.
+/// A fault of one name must not hide the others: the walk keeps the fault, with its path, and goes
+/// on. At its end it reports the faults. An error that every name would meet ends the walk: no
+/// descriptors, no space, no answer.
 package struct NameFaults: Sendable {
   /// In the order in which they were met, one for each path.
   package private(set) var all: [AppGroupError] = []
@@ -69,7 +69,7 @@ extension SharedContainer {
     return found ?? []
   }
 
-  /// The same, of which a directory that cannot be listed is a fault, too.
+  /// Returns the same as `names`; a directory that cannot be listed is a fault, too.
   package static func listed(
     _ kind: NameKind, in root: ContainerRoot, _ faults: inout NameFaults
   ) throws -> [FileDescriptor.Entry] {
@@ -81,8 +81,8 @@ extension SharedContainer {
     return found ?? []
   }
 
-  /// Returns the entries of the directory of a kind that may be names. A fault is every other one with
-  /// a name that could be theirs.
+  /// Returns the entries of a kind's directory that may be names. Any other entry with a name that
+  /// could be theirs is a fault.
   static func names(
     of kind: NameKind, in root: ContainerRoot, _ faults: inout NameFaults
   ) throws -> [FileDescriptor.Entry] {

@@ -34,7 +34,7 @@ package struct NameKind: Hashable, Sendable {
     path = (isOwn ? Self.own + "/" : "") + primitive.rawValue
   }
 
-  /// Whether it matters after the end of all processes, with which each registration ends.
+  /// Whether it matters after the end of all processes; registrations end with them.
   var outlivesProcesses: Bool { primitive != .presence && primitive != .consumer }
 
   package static let value = NameKind(.value)

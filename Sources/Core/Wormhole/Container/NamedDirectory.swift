@@ -10,7 +10,7 @@ package final class NamedDirectory: Sendable {
   private let heldPath: String
 
   package static let identifierFile = "identifier"
-  /// Begins the names of the files with the output of a peer's program: see `LaunchBook`.
+  /// The beginning of the names of files with the output of a peer's program: see `LaunchBook`.
   package static let startPrefix = "start-"
 
   package init(root: ContainerRoot, kind: NameKind, identifier: String) {
@@ -82,7 +82,7 @@ package final class NamedDirectory: Sendable {
       directory: SharedDescriptor(try openOrMake()), home: root, path: self.path + "/" + file)
   }
 
-  /// Puts the directories above on the disk: they may have been made without that.
+  /// Flushes the directories above to the disk: they may have been made without that.
   package func synchronizeNames() throws {
     let handle = try root.handle()
     try handle.synchronizedNames.synchronize(kind, in: handle.descriptor)

@@ -2,8 +2,8 @@ import Synchronization
 import WormholeSystem
 
 /// Names that no other process and no earlier call has used: a number that is drawn at the first
-/// use, a count, and in a forked child, which has both from its parent, the process. In practice they
-/// are also unique across machines and namespaces. They are used only where a clash would be a
+/// use, a count, and, in a forked child, which has both from its parent, the process. In practice
+/// they are also unique across machines and namespaces. They are used only where a clash would be a
 /// reported error, never a loss.
 package enum Nonce {
   private static let count = Atomic<UInt64>(0)
@@ -15,7 +15,7 @@ package enum Nonce {
     NameWriter.text(capacity: NameWriter.hexDigits) { $0.append(hex: number) }
   }
 
-  /// Names of one length.
+  /// Returns a nonce; all of these have the same length.
   package static func nextWithAllDigits() -> String {
     NameWriter.text(capacity: NameWriter.hexDigits) {
       $0.append(hex: nextNumber(), width: NameWriter.hexDigits)

@@ -1,7 +1,7 @@
 public import FoundationEssentials
 package import WormholeSystem
 
-/// One place through which any number of processes share state: a directory, or, for processes of
+/// One place through which any number of processes share state: a directory, or, for processes on
 /// several machines, a prefix of keys on an etcd cluster.
 ///
 /// A directory's content is property-list files: `ls`, Python's `plistlib` or a shell script can read it and
@@ -226,7 +226,7 @@ public final class SharedContainer: Sendable {
 }
 
 extension SharedContainer {
-  /// Whether only processes of this machine share it, unless its file system is a network's.
+  /// Whether only processes on this machine share it, unless it is on a network file system.
   package var isLocal: Bool { engine.isDirectory }
 
   /// Makes a change; if the directory of a group was removed, it is made again first. For callers that look

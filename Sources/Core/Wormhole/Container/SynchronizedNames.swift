@@ -1,8 +1,8 @@
 import Synchronization
 package import WormholeSystem
 
-/// The knowledge whether the directories between a container and its values are on the disk. A
-/// durable value is lost with a directory that a loss of power removes.
+/// Knows whether the directories between a container and its values are on the disk. A durable
+/// value is lost with a directory that a power failure removes.
 ///
 /// A directory's modification time changes with each name created in it, so one look shows whether
 /// anything is new since it was last flushed. A time is trusted only if it was more than a second
