@@ -12,7 +12,7 @@ public enum Durability: Sendable, Hashable {
   /// within a second, the value that is found was replaced at most five seconds before the loss. If
   /// the process has ended by then, the file system flushes them in its own time (ext4 within 5
   /// seconds, xfs within 30); the `wormhole` command flushes before it ends where that takes longer
-  /// than 5 seconds. If it published all the time and was killed, the value may be one from up to a
+  /// than 5 seconds. If it published continuously and was killed, the value may be one from up to a
   /// second before its last, until the kernel has written the last one (30 seconds).
   ///
   /// One publication per second waits until its content is written, and so does each isolated
@@ -20,7 +20,7 @@ public enum Durability: Sendable, Hashable {
   case standard
   /// Also survives a loss of power: when the call returns, the new value is on the disk.
   ///
-  /// Costs one fsync on ext4 and xfs, elsewhere three (five if identifiers were new lately). One takes about
-  /// 100 µs on an SSD, and milliseconds on a disk.
+  /// Costs one fsync on ext4 and xfs, three elsewhere (five if identifiers were created recently).
+  /// An fsync takes about 100 µs on an SSD, and milliseconds on a hard disk.
   case durable
 }

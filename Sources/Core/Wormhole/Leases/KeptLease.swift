@@ -4,12 +4,12 @@ import WormholeSystem
 /// A lease that this process released a moment ago and keeps open, so that its next change neither opens
 /// nor lists it.
 ///
-/// Each holder creates an entry in `lease/held`, and a process that takes a lease away renames it. Both
-/// change the directory's times. So if they are what they were at the release, no process was holder
-/// since: nothing was left in the lease, and the kept version is the same. If they differ, or another
-/// process holds the lease, it is closed, and the change takes the ordinary way (Tests/Models/lease.pml,
-/// WARM). Only the removal of an entry does not always change them: tmpfs takes the time from the removed
-/// file, which may be that of the last change.
+/// Each holder creates an entry in `lease/held`, and a process that takes a lease away renames it.
+/// Both change the directory's times. So if they are what they were at the release, no process was
+/// the holder since: nothing was left in the lease, and the kept version is the same. If they
+/// differ, or another process holds the lease, it is closed, and the change takes the ordinary way
+/// (Tests/Models/lease.pml, WARM). Only the removal of an entry does not always change them: tmpfs
+/// takes the time from the removed file, which may be that of the last change.
 ///
 /// All are closed once a second, because this process does not learn that the directory of a name was
 /// moved, and because an open directory delays the events of its removal.
@@ -36,7 +36,7 @@ package final class KeptLease: Sendable {
 
   package init() {}
 
-  /// Takes the lease if no process was holder since its release.
+  /// Takes the lease if no process was the holder since its release.
   ///
   /// - Complexity: flock, fstat, and for a value the creation of the entry that declares the holder.
   package func take(term: Duration) throws -> Lease? {
@@ -83,7 +83,7 @@ package final class KeptLease: Sendable {
           root.keepsNanoseconds.load(ordering: .relaxed)
         else { return false }
       }
-      // Before it can be taken again, because the lock is that of the open file, not of a thread.
+      // Before it can be taken again, because the lock belongs to the open file, not to a thread.
       try held.descriptor.unlock()
       handOver.pass()
     } catch {

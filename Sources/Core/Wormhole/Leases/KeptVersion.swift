@@ -13,19 +13,19 @@ package import WormholeSystem
 /// |---|---|---|
 /// | one that waited | its content | that content |
 /// | one that did not wait, with its content | its content | that content |
-/// | one that did not wait, without its content | nothing, zeros, or a part | the kept version, at most a second older |
+/// | one that did not wait, without | nothing, zeros, or a part | the kept version, at most a second older |
 /// | a removal | – | no value, because no reader looks for a kept version without a file |
 ///
 /// The kept version is a second name of a published file, given under the lease and through its
-/// descriptor (rule 2), so it is never a file that a late holder did not publish. There is at most one,
-/// because a holder removes the versions of earlier starts of the machine before it gives the name.
+/// descriptor (rule 2), so it is never a file that a late holder did not publish. There is at most
+/// one, because a holder removes the versions of earlier boots before it gives the name.
 ///
 /// Missing content is the only evidence of a loss: a file system can be lost and mounted again
 /// while the machine keeps running, and no mark that all processes share distinguishes one mount
 /// from the next.
 package enum KeptVersion {
   package static let prefix = "kept-"
-  /// Its name in `lease/`; nil if starts of the machine cannot be distinguished.
+  /// Its name in `lease/`; nil if boots cannot be distinguished.
   static let name: String? = ProcessIdentity.boot.isEmpty ? nil : prefix + ProcessIdentity.boot
   /// The same, seen from `lease/held`.
   fileprivate static let nameFromHeld = name.map { "../" + $0 }
@@ -133,7 +133,7 @@ extension Lease {
 
   private func removeEarlier() throws(Errno) {
     let lease = try site.openLeaseDirectory()
-    // Not this start's: a holder that was stopped here may have lost the lease, and others published
+    // Not this boot's: a holder that was stopped here may have lost the lease, and others published
     // without waiting since.
     for entry in try lease.remainingEntries()
     where entry.name.hasPrefix(KeptVersion.prefix) && entry.name.text != KeptVersion.name {

@@ -3,7 +3,7 @@ package import WormholeSystem
 
 /// The steps of a holder that adds files beside existing ones, and replaces none.
 extension Lease {
-  /// Writes content into the lease, with the time of now.
+  /// Writes content into the lease, with the current time.
   ///
   /// - Parameter prepared: the same content, if it was written before the lease was taken.
   /// - Returns: its name there.
@@ -64,7 +64,7 @@ extension Lease {
     try exists(site.layout.fromHeld(path), at: held.descriptor.rawValue)
   }
 
-  /// Puts the names in a directory of the site on the disk, and its own.
+  /// Flushes the names in a directory of the site, and its own, to the disk.
   package func synchronize(path: String) throws(Errno) {
     let paths = [site.layout.fromHeld(path), site.layout.fromHeld]
     for path in try site.commitsTogether() ? paths.prefix(1) : paths[...] {

@@ -1,7 +1,7 @@
 import Synchronization
 package import WormholeSystem
 
-/// The steps of a holder whose content is existing files and not bytes. Every step is a rename with
+/// The steps of a holder whose content is existing files, not bytes. Every step is a rename with
 /// the lease's own descriptor at one end (rule 2), so none of them succeeds after a takeover.
 extension Lease {
   /// - Returns: The name of an empty directory in the lease.
@@ -94,8 +94,7 @@ extension Lease {
   /// - Returns: False if another process has arrived.
   package func removeSite() throws(Errno) -> Bool {
     let directory = try site.directory()
-    // The kept version of this start of the machine, which a late holder must not remove from a
-    // successor.
+    // The kept version of this boot, which a late holder must not remove from a successor.
     try dropKept()
     do throws(Errno) {
       for entry in try held.descriptor.entries() {
@@ -116,7 +115,7 @@ extension Lease {
     }
   }
 
-  // A note, or a version of an earlier start of the machine, which means nothing without a value.
+  // A note, or a version of an earlier boot, which means nothing without a value.
   private static func isOfNobody(_ name: FileName) -> Bool {
     name.text == LeaseSite.note
       || name.hasPrefix(KeptVersion.prefix) && name.text != KeptVersion.name

@@ -123,7 +123,7 @@ package final class Lease: Sendable {
   ///   - syncLevel: The extent to which the publication waits for the disk.
   ///   - willPublish: Receives the version just before it becomes visible.
   /// - Throws: `leaseLost`; then nothing has changed. After an error of the last fsync the new
-  ///   content is visible, and may be lost with the power.
+  ///   content is visible, and may be lost in a power failure.
   /// - Complexity: Write, rename and unlink, and a look for the kept version; if that is old, a
   ///   wait for the disk, a link and a rename more; with `.durable` one fsync or three instead
   ///   (`LeaseSite.commitsTogether`).
@@ -240,9 +240,9 @@ package final class Lease: Sendable {
   /// - Parameters:
   ///   - staged: Its name in the lease.
   ///   - name: Its target as seen from the site's directory.
-  ///   - first: The treatment of an existing target. With `.keep` and `.exchange` the applicable one
-  ///     of the two is found out.
-  ///   - prepare: Called before `.keep` is tried in place of `.exchange`.
+  ///   - first: The treatment of an existing target. With `.keep` and `.exchange`, the applicable
+  ///     one is found by trying.
+  ///   - prepare: Called before `.keep` is tried instead of `.exchange`.
   /// - Throws: `leaseLost`; then nothing has changed.
   package func moveOut(
     _ staged: String, to name: String, _ first: RenameMode,
@@ -263,7 +263,7 @@ package final class Lease: Sendable {
           mode = .keep
           try failingAsLost { () throws(Errno) in try prepare() }
         case .alreadyExists where mode == .keep: mode = .exchange
-        // A file in place of a directory, or the other way round.
+        // A file instead of a directory, or the other way round.
         case .isDirectory where mode == .replace, .notDirectory where mode == .replace:
           mode = .exchange
         case .noSuchFile: throw lost()

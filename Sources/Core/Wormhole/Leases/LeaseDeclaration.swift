@@ -1,6 +1,6 @@
 package import WormholeSystem
 
-/// The holder of a lease, the beginning and its term: the name of the entry that every holder
+/// The holder, the beginning and the term of a lease: the name of the entry that every holder
 /// creates in the lease's directory, so that the declaration needs no extra write.
 ///
 /// `x-<pid>-<start ticks>-<namespace>-<boot time ms>-<term ms>-<nonce>`, the numbers in hex. The entry

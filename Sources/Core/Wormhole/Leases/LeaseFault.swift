@@ -1,17 +1,17 @@
 import Synchronization
 
-/// A rule that a program of tests leaves out, to show that its checks find the loss.
+/// A rule that a test program leaves out, to show that its checks find the loss.
 ///
 /// Only a debug build can leave one out; a release build has no such branch.
 package enum LeaseFault: String, Sendable, CaseIterable {
-  /// The staged file is created and renamed by path and not through the holder's descriptor, so
-  /// it may land in a successor's lease: violates rule 2.
+  /// The staged file is created and renamed by path, not through the holder's descriptor, so it may
+  /// land in a successor's lease: violates rule 2.
   case stagingByPath = "rule2"
   /// A new holder acts before the leases that were taken over are removed: violates rule 5.
   case actingBeforeRemoval = "rule5"
   /// A new holder notes that all former leases are gone before it has removed them.
   case markingFirst = "marking-first"
-  /// Nobody takes a lease over.
+  /// No process takes a lease over.
   case waitingForever = "no-takeover"
   /// A kept lease is used again whatever others have done since.
   case ignoringTimes = "warm-times"
@@ -19,7 +19,7 @@ package enum LeaseFault: String, Sendable, CaseIterable {
   case ignoringLock = "warm-lock"
   /// A change that lost its lease is not made again.
   case neverRepeating = "no-repeat"
-  /// A removal that finds nothing does not look whether its lease is lost.
+  /// A removal that finds nothing does not check whether its lease is lost.
   case removingBlindly = "blind-removal"
   /// The next holder does not finish a transaction.
   case leavingTransactions = "transaction-settling"
@@ -31,11 +31,11 @@ package enum LeaseFault: String, Sendable, CaseIterable {
   case forgettingParts = "transaction-parts"
   /// A process enters a role although another one has it by then.
   case enteringUnseen = "role-under-lease"
-  /// A process does not look whether its role was taken over.
+  /// A process does not check whether its role was taken over.
   case confirmingUnseen = "role-confirm"
   /// A process whose role was taken over may still move a subscriber's position.
   case claimingLate = "log-claim"
-  /// A reader of a log does not look whether another one reads for its subscriber.
+  /// A reader of a log does not check whether another one reads for its subscriber.
   case savingLate = "log-save"
   /// A message takes a number that another one has.
   case overwritingMessages = "log-number"
@@ -50,13 +50,13 @@ package enum LeaseFault: String, Sendable, CaseIterable {
   case passingReaders = "file-readers"
   /// A reader does not look for an access in place.
   case passingClaims = "file-claims"
-  /// A publication does not look whether its claim stands.
+  /// A publication does not check whether its claim stands.
   case publishingLate = "file-standing"
-  /// Nobody takes a claim over.
+  /// No process takes a claim over.
   case keepingClaims = "file-takeover"
   /// A claim does not look for others.
   case claimingUnseen = "file-claim"
-  /// Nobody learns that the process which is called has ended.
+  /// No process learns that the called process has ended.
   case ignoringEnds = "call-end"
 
   private static let current = Mutex<LeaseFault?>(nil)

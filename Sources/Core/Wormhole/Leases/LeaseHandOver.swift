@@ -1,8 +1,7 @@
 import Synchronization
 import WormholeSystem
 
-/// The hand-over of a contended lease, from the process that releases it to the one that has waited
-/// longest.
+/// The hand-over of a contended lease, from the process that releases it to the longest waiter.
 ///
 /// The file `held/clean` contains a counter. A release adds one to it and wakes one waiter. This is only
 /// a hint: a waiter never waits longer for it than a moment, and then tries by itself, so it does not
@@ -16,7 +15,7 @@ final class LeaseHandOver: Sendable {
     var remaining = 0
   }
 
-  /// How many releases in a row wake nobody before this process takes the lease to be uncontended.
+  /// How many releases in a row wake no waiter before this process considers the lease uncontended.
   private static let releases = 64
   /// The wait for a turn, among processes that hand the lease over. A turn of eight takes a fifth of it.
   fileprivate static let pause: Duration = .milliseconds(2)
@@ -61,7 +60,7 @@ final class LeaseHandOver: Sendable {
     return try FileCounter(file)
   }
 
-  /// Wakes the next waiter, if there was one lately. For a process that has just released the lease.
+  /// Wakes the next waiter, if there was one recently; for a process that just released the lease.
   func pass() {
     let counter = state.withLock { state -> FileCounter? in
       guard state.remaining > 0 else { return nil }

@@ -99,8 +99,8 @@ extension LeaseHolder: CustomStringConvertible {
     }
   }
 
-  /// "held for 3.2 s by process 4711 (swift-daemon), which is stopped": the time is that of the lease,
-  /// not that of the state.
+  /// "held for 3.2 s by process 4711 (swift-daemon), which is stopped": the time is the lease's,
+  /// not the state's.
   package var holding: String {
     "held\(held.map { " for \($0.tenthsOfSeconds) s" } ?? "") by \(self)"
   }

@@ -55,7 +55,7 @@ package final class LeaseSite: Sendable {
   /// - Parameters:
   ///   - directory: May have other users.
   ///   - held: The lease, opened a moment ago.
-  ///   - isNew: Whether the site was created a moment ago; only decides the first attempt.
+  ///   - isNew: A hint: the site was created a moment ago. It decides only the first attempt.
   package init(
     directory: SharedDescriptor? = nil, held: HeldDirectory? = nil, home: any LeaseHome,
     isNew: Bool = false, path: @autoclosure @escaping @Sendable () -> String

@@ -7,8 +7,8 @@ package import WormholeSystem
 ///   look; or an hour of it, unless /proc shows that the holder runs and has the lease open. So a
 ///   holder keeps its lease as long as it declares and runs, and an entry in the name of another
 ///   process does not keep the lease.
-/// - /proc shows it stopped, and we have observed it for the grace already. Of one in another namespace
-///   of process numbers /proc/locks may name the process: those who paused its container see it so.
+/// - /proc shows it stopped, and we have observed it for the grace already. In another namespace of
+///   process numbers /proc/locks may name it: those who paused its container see that.
 /// - /proc shows it dead, but we have still observed its lock for 2 seconds: a related process
 ///   keeps the lock.
 /// - It has declared nothing (stopped between locking and declaring, or a foreign program), and
@@ -121,8 +121,8 @@ package struct Observed {
 
   /// Returns the processes that have the file locked; nil for one that cannot be looked up.
   ///
-  /// While the kernel lists the locks, every flock(2) of the machine waits. So where many processes
-  /// wait, each of them must look seldom, or the holder makes no progress.
+  /// While the kernel lists the locks, every flock(2) on the machine waits. So where many processes
+  /// wait, each of them must look rarely, or the holder makes no progress.
   private mutating func holders(
     of file: FileStatus, now: ContinuousClock.Instant
   ) throws(Errno) -> [ProcessStatus?] {

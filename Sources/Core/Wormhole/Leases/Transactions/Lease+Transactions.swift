@@ -3,7 +3,7 @@ import WormholeSystem
 
 /// The steps of a transaction under the lease of one of its values.
 extension Lease {
-  /// A note that is written in the lease, and not yet in its place.
+  /// A note that is written in the lease, but not in its place yet.
   package struct StagedNote: Sendable {
     package let entry: String
     fileprivate let file: SharedDescriptor
