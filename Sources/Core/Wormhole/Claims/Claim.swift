@@ -2,14 +2,15 @@ public import FoundationEssentials
 import WormholePropertyLists
 import WormholeSystem
 
-/// A name that one holder has until a time: a lock across many short commands, none of which has to live.
+/// A name that one holder has until a given time: a lock across many short commands, none of which
+/// has to stay alive.
 ///
-/// A holder is a text, so all commands with that text are one holder, whichever process runs them. A lock that
-/// one process holds as long as it runs is a `Presence`, or for a file `wormhole lock`.
+/// A holder is a text, so all commands with that text are one holder, whichever process runs them.
+/// A lock that one process holds while it runs is a `Presence`, or for a file `wormhole lock`.
 ///
-/// The claim ends at its time, by `release(as:)`, or with a process that was named. It does not protect
-/// anything by itself: others respect it by asking for it, and a change with its fence is refused, also
-/// after a long pause, if another holder has had the claim since.
+/// The claim ends at its time, by `release(as:)`, or with a process that was named. It does not
+/// protect anything by itself: others respect it by asking for it, and a change with its fence is
+/// refused, even after a long pause, if another holder has had the claim since.
 ///
 /// ```swift
 /// let build = container.claim("build")
@@ -43,7 +44,7 @@ public struct Claim: Sendable {
   /// The name.
   public let name: String
 
-  /// The time that a claim lasts if it names no other: 30 minutes.
+  /// How long a claim lasts by default: 30 minutes.
   public static let standardTime: Duration = .seconds(1_800)
 
   private static let prefix = "claim/"
@@ -60,13 +61,13 @@ public struct Claim: Sendable {
   /// - Parameters:
   ///   - who: The holder: any text that is not empty.
   ///   - time: How long it lasts from now, by the time of day; on etcd by etcd's own clock.
-  ///   - process: A process of this machine with which it ends at once. Without one, a new claim ends only
-  ///     with its time, and a renewed one as before.
+  ///   - process: A process on this machine: when it ends, the claim ends at once. Without one, a
+  ///     new claim ends only at its time, and a renewed one as before.
   ///   - deadline: How long to wait for another holder; by default not at all.
   /// - Returns: The fence, for changes that only the holder may make.
-  /// - Throws: `AppGroupError.Code.timedOut` with a sentence that names the holder, `.unsupportedValue` for
-  ///   a process that does not run, an empty text, or a time that is not positive; or an error of the file
-  ///   system.
+  /// - Throws: `AppGroupError.Code.timedOut`, whose reason names the holder; `.unsupportedValue`
+  ///   for a process that does not run, an empty text, or a time that is not positive; or an error
+  ///   of the file system.
   /// - Complexity: One update of a value, and a read.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
@@ -105,7 +106,7 @@ public struct Claim: Sendable {
     try await value.edit(releaseTerms) { try decideRelease($0, who) }
   }
 
-  /// Returns who has the claim now; nil if nobody has it.
+  /// Returns the current holder; nil if there is none.
   ///
   /// - Throws: `AppGroupError` for a claim that cannot be read.
   /// - Complexity: Reads one value, and looks for the process that it names.
@@ -114,7 +115,7 @@ public struct Claim: Sendable {
     return try record(in: snapshot).flatMap { $0.hasEnded ? nil : holder($0, snapshot) }
   }
 
-  /// Returns who has the claim now; see the form without `async`.
+  /// Returns the current holder; see the form without `async`.
   public func holder() async throws -> Holder? { try await Blocking.run { try holder() } }
 
   /// Returns the fence of a claim by its number.
@@ -154,7 +155,7 @@ public struct Claim: Sendable {
 
   // MARK: The record
 
-  /// What the value of a claim contains; its time is that of the value.
+  /// What the value of a claim contains; its time is the value's.
   fileprivate struct Record {
     let who: String
     let since: Date
@@ -183,7 +184,7 @@ public struct Claim: Sendable {
     do {
       content = try snapshot.propertyList()
     } catch let error as AppGroupError where error.code == .damaged {
-      // Nobody can have the claim by it.
+      // No holder can have the claim through it.
       return nil
     }
     guard let content, let who = content["who"]?.stringValue,
@@ -320,12 +321,12 @@ private final class ClaimRequest: Waiting {
 }
 
 extension SharedContainer {
-  /// Returns the claim of a name; no file is touched before it is used.
+  /// Returns the claim with a name; no file is touched before it is used.
   ///
   /// - Parameter name: Any string, byte for byte.
   public func claim(_ name: String) -> Claim { Claim(name, in: self) }
 
-  /// Returns the claims that somebody has, in the order of the bytes of their names.
+  /// Returns the claims that have a holder, in the order of the bytes of their names.
   ///
   /// A claim that cannot be read is reported as an event, see `Diagnostics`, and left out.
   ///
@@ -352,7 +353,7 @@ extension SharedContainer {
 }
 
 extension Claim {
-  /// Returns the name of the claim that an own value is; nil for any other value.
+  /// Returns the name of the claim that an own value stores; nil for any other value.
   package static func name(ofOwnValue identifier: String) -> String? {
     identifier.hasPrefix(prefix) ? String(identifier.dropFirst(prefix.count)) : nil
   }

@@ -55,7 +55,7 @@ package struct EntryFile: Hashable, Sendable {
     return name
   }
 
-  /// What the names of its parts begin with.
+  /// The beginning of its parts' names.
   package var partsStart: String { String(whole.text.dropLast(Self.suffix.count)) + "+" }
 
   package init?(_ name: some StringProtocol) { self.init(bytes: Array(name.utf8)) }
@@ -163,7 +163,7 @@ package struct EntryFile: Hashable, Sendable {
       sender.utf8.count + Self.suffix.utf8.count
       + 2 * (NameWriter.hexDigits + 1) + 3 * (NameWriter.decimalDigits + 1)
     return NameWriter.text(capacity: capacity) { writer in
-      // Sixteen digits, so that names sort as their numbers do.
+      // Sixteen digits, so that names sort like their numbers.
       writer.append(hex: order, width: NameWriter.hexDigits)
       writer.append(UInt8(ascii: "-"))
       writer.append(sender)

@@ -1,8 +1,8 @@
 package import WormholePropertyLists
 package import WormholeSystem
 
-/// Storing a file that other processes only see complete: it is written under a temporary name,
-/// locked by its writer, and gets its final name in one step.
+/// Storing a file that other processes see only when it is complete: it is written under a
+/// temporary name, locked by its writer, and gets its final name in one step.
 ///
 /// **What a crash leaves**: an unlocked file with a temporary name; a sweep removes it.
 extension ContainerRoot {
@@ -87,7 +87,7 @@ extension ContainerRoot {
     }
   }
 
-  /// Reads a file that others wait behind, as `readEntry` does. One that the disk does not give three
+  /// Reads a file that others wait behind, like `readEntry`. One that the disk fails to read three
   /// times is foreign, too.
   package func readEntryAgain(
     _ path: String, at directory: Int32, beside status: FileStatus, maximumBytes: Int

@@ -66,7 +66,7 @@ public struct TypedLog<Content: Codable & Sendable>: Sendable {
 }
 
 extension SharedContainer {
-  /// Returns the log of a name with messages of one type of the program. Touches no file.
+  /// Returns the log with a name, for messages of one type of the program. Touches no file.
   ///
   /// - Parameters:
   ///   - name: Any string, compared byte by byte.

@@ -26,7 +26,7 @@ public struct TypedQueue<Content: Codable & Sendable>: Sendable {
   /// Returns a sender of this process; see `Queue.sender`.
   ///
   /// - Parameters:
-  ///   - sender: Any string of at most 160 bytes once encoded as the names of values are.
+  ///   - sender: Any string of at most 160 bytes once encoded like the names of values.
   ///   - limits: How many entries and bytes of all senders together may wait.
   /// - Throws: `AppGroupError.Code.unsupportedValue` for a longer name.
   public func sender(
@@ -62,11 +62,11 @@ public struct TypedQueue<Content: Codable & Sendable>: Sendable {
         until: deadline, attempts: attempts))
   }
 
-  /// Works for the queue until the task is cancelled; see `Queue.work(attempts:backoff:concurrency:grace:_:)`.
-  /// An entry of another shape fails and is kept.
+  /// Works until the task is cancelled; see `Queue.work(attempts:backoff:concurrency:grace:_:)`. An
+  /// entry of another shape fails and is kept.
   ///
   /// - Parameters:
-  ///   - attempts: After so many attempts an entry has failed.
+  ///   - attempts: The number of attempts after which an entry has failed.
   ///   - backoff: The pause after the first failed attempt.
   ///   - concurrency: How many entries this process handles at a time.
   ///   - grace: The time that the entries in hand have to end after the task was cancelled.
@@ -85,7 +85,7 @@ public struct TypedQueue<Content: Codable & Sendable>: Sendable {
   /// Returns what `work` does, as a service to be run later.
   ///
   /// - Parameters:
-  ///   - attempts: After so many attempts an entry has failed.
+  ///   - attempts: The number of attempts after which an entry has failed.
   ///   - backoff: The pause after the first failed attempt.
   ///   - concurrency: How many entries this process handles at a time.
   ///   - grace: The time that the entries in hand have to end after the task was cancelled.
@@ -151,7 +151,7 @@ public struct TypedSender<Content: Codable & Sendable>: Sendable {
 }
 
 extension SharedContainer {
-  /// Returns the queue of a name with entries of one type of the program. Touches no file.
+  /// Returns the queue with a name, for entries of one type of the program. Touches no file.
   ///
   /// - Parameters:
   ///   - name: Any string, compared byte by byte.
