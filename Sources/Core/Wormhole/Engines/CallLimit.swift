@@ -17,7 +17,7 @@ package struct CallLimit: Sendable {
 
   /// Returns the deadline of a call that begins now.
   ///
-  /// - Parameter caller: The deadline of its caller, which counts in place of the limit; nil leaves
+  /// - Parameter caller: The deadline of its caller, which counts instead of the limit; nil leaves
   ///   the limit.
   package func deadline(
     within caller: ContinuousClock.Instant? = nil

@@ -3,7 +3,7 @@ package import WormholeSystem
 /// The implementation behind a container and its primitives: a directory, or another place that
 /// keeps the same promises in its own way.
 ///
-/// It is chosen once, when the container is opened. Only the engine's own room knows its keys,
+/// It is chosen once, when the container is opened. Only the engine's own module knows its keys,
 /// sessions and fences; each primitive asks the engine for its implementation.
 package protocol ContainerEngine: Sendable {
   /// Whether it is a directory, whose files other programs can read, and whose processes are all on this
@@ -19,7 +19,7 @@ package protocol ContainerEngine: Sendable {
 
   /// Returns the identifiers under which something of a kind exists, in no order.
   ///
-  /// - Parameter faults: Takes the entries that cannot be names.
+  /// - Parameter faults: Receives the entries that cannot be names.
   func identifiers(of kind: NameKind, _ faults: inout NameFaults) throws -> [String]
 
   func value(_ identifier: String, _ kind: NameKind, in container: SharedContainer)

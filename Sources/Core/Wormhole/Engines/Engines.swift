@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The place of a container outside of directories, as an engine understands it.
+/// The place of a container outside directories, as an engine understands it.
 package protocol EngineLocation: Sendable, CustomStringConvertible {
   /// Returns the place of a name within this one.
   func appending(_ component: String) -> Self
@@ -22,7 +22,7 @@ package enum Engines {
 
   /// Adds an engine; adding it again has no effect.
   ///
-  /// - Parameter schemes: In small letters.
+  /// - Parameter schemes: In lower case.
   package static func register(_ schemes: [String], _ parser: @escaping Parser) {
     parsers.withLock { parsers in for scheme in schemes { parsers[scheme] = parser } }
   }

@@ -193,7 +193,7 @@ public enum Diagnostics {
   /// `async`.
   @discardableResult
   public static func flush(until deadline: ContinuousClock.Instant) async -> Bool {
-    // The body throws nothing, so that this never fails.
+    // The body throws nothing, so this never fails.
     (try? await Blocking.run { flush(until: deadline) }) ?? false
   }
 }
@@ -209,7 +209,7 @@ extension Diagnostics {
   /// Runs a closure whose error changes nothing for the caller: it is only reported.
   ///
   /// - Parameter report: The receiver of the error.
-  /// - Returns: Its result; after an error the other one.
+  /// - Returns: Its result, or `otherwise` after an error.
   package static func reporting<Result>(
     otherwise: Result, to report: (any Error) -> Void = report, _ body: () throws -> Result
   ) -> Result {

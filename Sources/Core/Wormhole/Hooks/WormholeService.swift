@@ -1,5 +1,5 @@
-/// Work that goes on until its task is cancelled: the worker of a queue (`Queue.worker`), the follower of
-/// a log (`Log.follower`), or a leader (`Leader.service`).
+/// Work that continues until its task is cancelled: the worker of a queue (`Queue.worker`), the
+/// follower of a log (`Log.follower`), or a leader (`Leader.service`).
 ///
 /// It has the shape of `Service` in the package swift-service-lifecycle, so this line is the whole
 /// conformance: `extension WormholeService: @retroactive Service {}`. Give the `ServiceGroup` your

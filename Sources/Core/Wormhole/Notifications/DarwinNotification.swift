@@ -2,8 +2,8 @@ public import Dispatch
 import WormholePropertyLists
 import WormholeSystem
 
-/// A name that every process of a container can post and observe, without payload, coalescing, and
-/// with a 64-bit state.
+/// A name that every process of a container can post and observe, without payload, with coalescing
+/// and a 64-bit state.
 ///
 /// The semantics are those of notify(3): a post reaches all observers, including the poster's own;
 /// several posts in a row may be delivered as one; setting the state does not post. One rule
@@ -115,7 +115,8 @@ public struct DarwinNotification: Sendable {
   /// Removes the state and the record of the last post, as if the name had never been used. A post that
   /// comes meanwhile stays. Observers remain, and are not called.
   ///
-  /// - Parameter deadline: How long to wait for a process that sets the state; by default 10 seconds from now.
+  /// - Parameter deadline: How long to wait for a process that sets the state; by default 10
+  ///   seconds from now.
   /// - Returns: Whether there was a state or a post.
   /// - Throws: `AppGroupError`, as `Value.remove`.
   @discardableResult
@@ -129,7 +130,7 @@ public struct DarwinNotification: Sendable {
 }
 
 extension SharedContainer {
-  /// Returns the notification of a name. No file is touched before it is posted.
+  /// Returns the notification with a name. No file is touched before it is posted.
   ///
   /// - Parameter name: Any string, byte for byte.
   public func notification(_ name: String) -> DarwinNotification {

@@ -22,7 +22,7 @@ package struct TokenPipe: Sendable {
       let written = withoutBrokenPipeSignal {
         Result { () throws(Errno) in try Program.write(bytes, to: write.descriptor.rawValue) }
       }
-      // A pipe that nobody reads any more is that of a registration that was cancelled meanwhile.
+      // A pipe that is no longer read belongs to a registration that was cancelled meanwhile.
       if case .failure(let error) = written, error != .brokenPipe { Diagnostics.report(error) }
     }
   }
@@ -32,7 +32,7 @@ package struct TokenPipe: Sendable {
 package struct NotificationSignal: Sendable {
   private let number: Int32
 
-  /// - Returns: nil for a number that is not that of a signal.
+  /// - Returns: nil for a number that is not a signal's.
   package init?(number: Int32) {
     guard (1...64).contains(number) else { return nil }
     self.number = number

@@ -145,8 +145,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
   /// Whether the registration has not been cancelled.
   public var isValid: Bool { condition.withLock { !$0.isCancelled } }
 
-  /// The way in which posts are noticed; nil after `DarwinNotification.register`, which calls no
-  /// handler.
+  /// How posts are noticed; nil after `DarwinNotification.register`, which calls no handler.
   public var detection: ChangeDetection? {
     condition.withLock { $0.listening?.watch.detection }
   }

@@ -123,12 +123,11 @@ private struct PostFileWatch: PostWatching {
 
 /// The implementation of a notification: a file that is renamed, or a key on etcd.
 ///
-/// Errors of the kernel and of etcd are thrown unchanged; the callers put them into a sentence.
+/// Errors of the kernel and of etcd are thrown unchanged; the callers describe them.
 package protocol PostStore: Sendable {
   /// The directory's path, or a description of the key.
   var path: String { get }
 
-  /// Posts.
   func post() throws
   func mark() throws -> PostMark
 
@@ -146,14 +145,12 @@ package protocol PostStore: Sendable {
 
 /// A notification that is being listened to.
 package protocol PostWatching: Watching {
-  /// Returns the mark.
-  ///
   /// - Parameter ofNow: Whether posts count that ended before this call but caused no signal yet.
   func mark(ofNow: Bool) throws -> PostMark
 }
 
-/// The marks of a notification at one moment. Each post leaves a mark that was never there before, and one
-/// that was never posted has none.
+/// The marks of a notification at one moment. Each post leaves a mark that was never there before,
+/// and a notification that was never posted has none.
 package struct PostMark: Sendable {
   package let marks: Set<FileName>
   /// The container's directory; nil for a container elsewhere.
@@ -166,8 +163,8 @@ package struct PostMark: Sendable {
     self.container = container
   }
 
-  /// Whether there was a post at this place since another mark. That the marks are gone, perhaps with the
-  /// container, was no post; nor were those in a directory that has taken the container's place.
+  /// Whether there was a post at this place since another mark. Marks that are gone, perhaps with
+  /// the container, are no post; nor are those in a directory that has taken the container's place.
   func hasPost(since last: PostMark) -> Bool {
     let new = container === last.container ? marks : marks.subtracting(older)
     return !new.isSubset(of: last.marks)

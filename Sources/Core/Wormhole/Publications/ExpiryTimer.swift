@@ -28,8 +28,8 @@ package final class ExpiryTimer: Sendable {
     state.withLock { $0.handler = handler }
   }
 
-  /// Sets the moment of the next call, in nanoseconds since 1970; nil changes nothing, because a call
-  /// too many does no harm. Nor does the last moment once it has passed: on etcd a value exists
+  /// Sets the moment of the next call, in nanoseconds since 1970; nil changes nothing, because an
+  /// extra call does no harm. Nor does the last moment once it has passed: on etcd a value exists
   /// until etcd removes it, which an event reports.
   package func set(_ expiry: Int64?) {
     guard let expiry else { return }

@@ -8,14 +8,13 @@ package struct PublishedContent: Sendable {
   private let document: [UInt8]
   private let unchanged: Int
   private let end: [UInt8]
-  /// Whether the content expires.
   package let expires: Bool
   /// Whether a block of it is zeros, as after a loss of power.
   package let hasEmptyBlocks: Bool
 
   package init(_ document: [UInt8], _ record: PublicationRecord?) {
     self.document = document
-    // With the record, the last block has no zeros only.
+    // With the record, the last block is not only zeros.
     hasEmptyBlocks = Self.hasEmptyBlock(document)
     var record = record
     if hasEmptyBlocks { record?.noteEmptyBlocks() }
@@ -28,7 +27,6 @@ package struct PublishedContent: Sendable {
     precondition(!expires || end != nil, "only a binary property list can expire")
   }
 
-  /// Whether it has a record.
   package var hasRecord: Bool { !end.isEmpty }
 
   /// A block is on the disk completely or not at all. On a file system with smaller ones, only content of
