@@ -1,8 +1,8 @@
-/// The reason why an action on an item or an entry below it failed.
+/// Why an action on an item, or on an entry below it, failed.
 package struct TreeError: Error, Equatable, Sendable {
   /// The action, as a verb: "copy", "remove", "list".
   package let action: String
-  /// The entry, seen from the directory that holds the item.
+  /// The entry, relative to the directory that holds the item.
   package let path: TreePath
   package let reason: Reason
 
@@ -62,7 +62,7 @@ package struct TreePath: Hashable, Sendable {
 }
 
 extension TreeError {
-  /// Whether it says nothing about other entries.
+  /// Whether the error says nothing about other entries.
   package var isOfOneEntry: Bool {
     switch reason {
     case .refused(let error): error.isOfOneEntry

@@ -15,7 +15,7 @@ package struct TreeRemoval {
   ///   immutable file, an entry of another user's directory. Entries that were removed before stay
   ///   removed.
   /// - Complexity: one call for a file, four for a directory; memory for the names of a directory's
-  ///   directories.
+  ///   subdirectories.
   package func remove(_ name: FileName, at directory: Int32) throws {
     let path = TreePath(name)
     var visitor = TreeRemovalVisitor()
@@ -116,7 +116,7 @@ extension TreeRemovalVisitor {
       if let open = try tolerating([.accessDenied], openOnce(name, at: directory)) {
         return SharedDescriptor(open)
       }
-      // Through /proc, because chmod has no form that surely follows no symbolic link.
+      // Through /proc, because no form of chmod is certain not to follow a symbolic link.
       let named = try FileDescriptor.open(name, at: directory, [.pathOnly, .directory, .noFollow])
       try setPermissions(
         FileName("/proc/self/fd/\(named.rawValue)"), at: Directory.current,

@@ -8,17 +8,17 @@ package struct TreePlace {
 
 /// The actions on a walk through a tree.
 package protocol TreeVisitor {
-  /// What the visitor needs to know of a directory between seeing and entering it.
+  /// What the visitor needs to know about a directory between seeing and entering it.
   associatedtype Mark
 
   /// The name of an entry was read.
   ///
-  /// - Returns: not nil if it is a directory to be entered, after all names here have been read.
+  /// - Returns: A mark for a directory to enter after all names here have been read; otherwise nil.
   mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Mark?
   /// Opens a directory to be entered; nil leaves it out.
   mutating func enter(_ name: FileName, _ mark: Mark, at place: TreePlace) throws
     -> SharedDescriptor?
-  /// The walk has visited all below the innermost entered directory. By default nothing.
+  /// Called after everything below the innermost entered directory. Does nothing by default.
   ///
   /// - Parameter place: the directory that contains it; nil if that has vanished.
   mutating func leave(_ name: FileName, at place: TreePlace?) throws
@@ -42,8 +42,8 @@ extension TreeVisitor {
 
 /// A walk through everything below a directory, which is not itself an entry of the walk.
 ///
-/// It keeps its own stack, so a tree may have any depth, and few descriptors. Of a directory it
-/// keeps only the names of the directories inside.
+/// It keeps its own stack, so a tree may have any depth, and needs few descriptors. Of each
+/// directory it keeps only the names of the subdirectories.
 private struct TreeWalk<Visitor: TreeVisitor> {
   private struct Frame {
     let name: FileName

@@ -4,26 +4,26 @@ import Synchronization
 /// The threads for a task's calls that may block. The cooperative pool has as many threads as the
 /// machine has cores, and two blocked calls there stop every task of the process.
 ///
-/// They are not the dispatch library's: where no thread can be had, that library sleeps on the thread that
-/// calls it until there is one, and it ends the process when its first thread gets no descriptor.
+/// They are not the dispatch library's: if no thread can be created, that library sleeps on its
+/// caller's thread until one can, and it ends the process if its first thread gets no descriptor.
 package enum Blocking {
   private static let threads = BlockingThreads()
   private static let urgentThreads = BlockingThreads(most: nil)
 
   package static func queue() -> BlockingQueue { BlockingQueue() }
 
-  /// Starts the dispatch library's first thread in two seconds, once in a process, for handlers on a queue of
-  /// that library. It opens descriptors for that thread, so it has them before the end of a wait that may be long,
-  /// but not for a command that has ended by then.
+  /// Starts the dispatch library's first thread after two seconds, once per process, for handlers
+  /// on that library's queues. The library opens descriptors for that thread: early enough to have
+  /// them at the end of a long wait, but not for a command that has ended by then.
   package static func beginDispatchSoon() { _ = begins }
 
-  // On a thread of its own, which sleeps there if the library gets none.
+  // On its own thread, which sleeps if the library gets none.
   private static let begins: Void = Timers.after(.seconds(2)) {
     urgently { DispatchQueue.global().async {} }
   }
 
-  /// Runs a closure on a thread that has nothing else to do. It waits for no other call of the process, as
-  /// one does while 255 calls block. Without a thread now, it runs as soon as there is one.
+  /// Runs a closure on a thread with nothing else to do. It never waits for the process's other
+  /// calls, even while 255 of them block. Without a thread now, it runs as soon as there is one.
   package static func urgently(_ body: @escaping @Sendable () -> Void) {
     do throws(ThreadShortage) {
       try urgentThreads.start(body)
@@ -82,8 +82,8 @@ final class BlockingThreads: Sendable {
 
   private let state = Mutex(State())
 
-  /// - Parameter most: The number of threads, for which further calls wait; nil for a thread for each call,
-  ///   which fails without one.
+  /// - Parameter most: The largest number of threads, for which further calls wait; nil for a
+  ///   thread per call, and then a call without one fails.
   init(most: Int? = 255) { self.most = most }
 
   func start(_ body: @escaping Body) throws(ThreadShortage) {
@@ -114,7 +114,7 @@ final class BlockingThreads: Sendable {
     }
   }
 
-  /// Lets a call wait for the threads that there are.
+  /// Lets a call wait for one of the existing threads.
   ///
   /// - Returns: False if there is none.
   private func wait(withoutThreadFor body: @escaping Body) -> Bool {
@@ -124,7 +124,7 @@ final class BlockingThreads: Sendable {
         state.waiting.append(body)
         return (true, [])
       }
-      // Those that waited for threads that could not be started either.
+      // The calls that waited for threads that could not be started either.
       return (false, exchange(&state.waiting, with: []))
     }
     stranded.forEach(Blocking.retry)
@@ -157,8 +157,8 @@ final class BlockingThreads: Sendable {
   }
 }
 
-/// The repetition of looks of one observer that have failed. One is pending at a time: events may cause
-/// further looks meanwhile, which fail, too.
+/// Repeats an observer's failed looks. One repetition is pending at a time: meanwhile, events may
+/// cause further looks, which fail, too.
 package final class Retry: Sendable {
   private let isPending = Atomic(false)
 

@@ -1,8 +1,8 @@
 package import Dispatch
 import Synchronization
 
-/// Runs closures one after another, on threads that may block: a serial queue for this package's own work,
-/// which never makes its caller wait for a thread.
+/// Runs closures one after another, on threads that may block: a serial queue for this package's
+/// own work, which never makes its caller wait for a thread.
 package final class BlockingQueue: Sendable {
   private enum Turn: Sendable {
     case body(@Sendable () -> Void)
@@ -22,7 +22,7 @@ package final class BlockingQueue: Sendable {
     if isFree(or: .body(body)) { start(body) }
   }
 
-  /// - Parameter group: Is entered until the closure has ended.
+  /// - Parameter group: Entered until the closure has ended.
   package func async(group: DispatchGroup, execute body: @escaping @Sendable () -> Void) {
     group.enter()
     async {

@@ -2,7 +2,7 @@ import Synchronization
 
 /// The monitor's work on file systems. It never holds the monitor's lock and never runs on the
 /// monitor's thread, because a file system that does not answer (a network's, or a hanging
-/// program's) keeps the calling thread.
+/// program's) blocks the calling thread.
 ///
 /// The thread that wants to watch a place makes the first look at it. All later looks happen in the
 /// place's lane: one thread for each container with pending looks. So only the users of a file
@@ -71,10 +71,10 @@ extension ChangeMonitor {
     _ id: WatchTable.ID, _ entry: WatchEntry, place: WatchEntry.Place
   ) -> Finding {
     if lackOfQueue != nil {
-      // One that cannot be examined has changed.
+      // A place that cannot be examined counts as changed.
       if let seen = entry.seen, (try? fileStatus(place.path)) == seen { return .unchanged }
     } else {
-      // Before the look at their contents: if one is replaced later, it causes an event.
+      // Before the look at their contents: a later replacement then causes an event.
       watchWay(place)
       watchMissing(place.parents)
       if let watched = entry.watched, names(place.path, watched) { return .same }
@@ -85,8 +85,8 @@ extension ChangeMonitor {
     return find(id, entry, place: place)
   }
 
-  /// Why there is no queue of events, as when the user's instances are used up. Then no watch is possible,
-  /// and each try would cost.
+  /// Why there is no event queue, for example because the user's instances are used up. Then no
+  /// watch is possible, and each attempt would cost time.
   private var lackOfQueue: Errno? {
     do throws(Errno) {
       _ = try state.withLock { table throws(Errno) in try table.eventQueue() }
@@ -145,7 +145,7 @@ extension ChangeMonitor {
       } catch {
         return failed(error)
       }
-      // Before it was watched either may have happened, without an event.
+      // Either may have happened before it was watched, without an event.
       if names(path, status), !mayExist(missing) { return .watched(network: network(parent)) }
       state.withLock { $0.lose(id) }
       return nil
@@ -158,35 +158,35 @@ extension ChangeMonitor {
     return .failed(reason: "inotify: \(error)\(advice)", seen: seen)
   }
 
-  /// Compares the status of a polled open file with that of the last look. On the monitor's thread, because
-  /// only those of local file systems are compared, which answer.
+  /// Compares the status of a polled open file with that at the last look. On the monitor's thread,
+  /// because only files on local file systems, which answer, are compared.
   func compare(_ id: WatchTable.ID, _ entry: WatchEntry, _ file: SharedDescriptor) {
     guard case .polling(let reason) = entry.detection else { return }
-    // One that cannot be examined has changed.
+    // A file that cannot be examined counts as changed.
     let status = try? file.descriptor.status()
     if let status, status == entry.seen { return }
     end(id, .failed(reason: reason, seen: status.flatMap(settled)), mustTell: true)
   }
 
-  /// Returns the status of a directory, if its times show each of the events from here on.
+  /// Returns the status of a directory, if its times show each event from now on.
   private func seen(_ entry: WatchEntry, at path: String) -> FileStatus? {
     guard entry.showsInTimes else { return nil }
     do throws(Errno) {
       let directory = try open(path)
       return network(directory) == nil ? settled(try directory.status()) : nil
     } catch {
-      // One that cannot be examined is looked at completely each time.
+      // A directory that cannot be examined is looked at completely each time.
       return nil
     }
   }
 
-  /// - Returns: Nil if a further change may leave the times as they are, as within a tick of the clock.
+  /// - Returns: Nil if another change may leave the times as they are, as in one clock tick.
   private func settled(_ status: FileStatus) -> FileStatus? {
     status.sinceChange > .seconds(1) ? status : nil
   }
 
-  /// Watches each entry of the way to a place, unless that is done. One that cannot be watched is not
-  /// worth constant looks.
+  /// Watches each entry on the way to a place, unless that is done. An entry that cannot be watched
+  /// is not worth constant looks.
   private func watchWay(_ place: WatchEntry.Place) {
     guard let path = place.way, state.withLock({ !$0.isWatched(way: path) }) else { return }
     for _ in 0..<renameRaceLimit {

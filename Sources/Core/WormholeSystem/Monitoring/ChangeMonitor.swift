@@ -7,11 +7,11 @@ import Synchronization
 /// if case .polling(let reason) = snapshots.detection { print("changes come late: \(reason)") }
 /// ```
 public enum ChangeDetection: Sendable, Hashable {
-  /// Events of the kernel, within a fraction of a millisecond.
+  /// Kernel events, within a fraction of a millisecond.
   case events
-  /// Polling five times a second, with the reason: a network file system, or no watch left. Without an
-  /// inotify instance, a queue or a registration that has not changed for twenty seconds is looked at every
-  /// four seconds. What other consumers of a queue have left is looked for once a second at most.
+  /// Polling five times a second, with the reason: a network file system, or no watch left. Without
+  /// an inotify instance, a queue or a registration unchanged for twenty seconds is looked at every
+  /// four seconds. What other consumers of a queue left is looked for at most once a second.
   case polling(reason: String)
 }
 
@@ -21,10 +21,11 @@ public enum ChangeDetection: Sendable, Hashable {
 /// Rules of inotify(7) shape this file. A watch is for one inode, so the kernel wakes only for the
 /// observed names. Events merge and overflow, so an event means "look again" and carries no data. A
 /// directory that is removed or moved away takes its watch with it, so the monitor opens the path
-/// again. It hears of a removal from the parent, because the directory's own event waits until no
-/// process has it open, or a directory in it, and a stopped process may. A directory that was created before the watch causes no event, so observers watch first
-/// and then read. If there is no watch available (instances or watches used up), or on a network
-/// file system, where other machines cause no events here, the monitor polls.
+/// again. It learns of a removal from the parent: the directory's own event waits until no process
+/// has it, or a directory in it, open, and a stopped process may. A directory created before the
+/// watch causes no event, so observers watch first, then read. The monitor polls if no watch is
+/// available (instances or watches used up), or on a network file system, where other machines
+/// cause no events here.
 package final class ChangeMonitor: Sendable {
   package static let shared = ChangeMonitor()
 
@@ -37,7 +38,7 @@ package final class ChangeMonitor: Sendable {
   /// fails if a directory is created in it meanwhile.
   static let settleInterval: Duration = .seconds(2)
 
-  /// The number of monitors with an event queue of their own; a user has 128 of them (inotify(7),
+  /// The number of monitors with their own event queue; a user has 128 queues (inotify(7),
   /// max_user_instances).
   private static let ledCount = Atomic(0)
   static let mostLed = 4
@@ -57,10 +58,10 @@ package final class ChangeMonitor: Sendable {
     if isLed { Self.ledCount.subtract(1, ordering: .relaxed) }
   }
 
-  /// Creates a monitor without a thread: whoever waits takes its turns by `lead`. So a change wakes
-  /// one thread, and not first another one that wakes it.
+  /// Creates a monitor without a thread: a waiting thread takes its turns by `lead`. So a change
+  /// wakes that thread, and not first another one to wake it.
   ///
-  /// - Returns: Nil if the process has as many as it may have.
+  /// - Returns: Nil if the process already has the largest number of them.
   package static func led() -> ChangeMonitor? {
     guard ledCount.add(1, ordering: .relaxed).newValue <= mostLed else {
       ledCount.subtract(1, ordering: .relaxed)
@@ -69,8 +70,8 @@ package final class ChangeMonitor: Sendable {
     return ChangeMonitor(isLed: true)
   }
 
-  /// Blocks the calling thread until a latch is raised or a deadline has passed, and takes the turns
-  /// of this monitor, which is led, meanwhile. One thread leads at a time.
+  /// Blocks the calling thread until a latch is raised or a deadline has passed; meanwhile it takes
+  /// the turns of this monitor, which is led. One thread leads at a time.
   package func lead(for latch: WakeLatch, until deadline: ContinuousClock.Instant) {
     let wakeUp: @Sendable () -> Void = { [self] in state.withLock { $0.wake() } }
     while latch.wake(until: nil, wakeUp) {
@@ -85,22 +86,22 @@ package final class ChangeMonitor: Sendable {
 
   /// Watches the directory at a path, even through its replacement by another, and reports the
   /// entries to look at. The watch exists when the call returns. On a file system that does not
-  /// answer the call does not return, but no other caller waits for that.
+  /// answer, the call does not return, but no other caller waits for it.
   ///
   /// - Parameters:
   ///   - path: Absolute; need not exist.
   ///   - parents: Parent directories whose replacement also replaces this one; the container comes
   ///     first.
-  ///   - way: The path of the container, if a change of what it names must be heard of: a link above it that
-  ///     is pointed elsewhere, or a directory above it that is moved. Without it that is found within a
-  ///     minute.
+  ///   - way: The path of the container, to learn at once that it names another directory: a link
+  ///     above it is pointed elsewhere, or a directory above it is moved. Otherwise that is found
+  ///     within a minute.
   ///   - lane: Directories with the same lane are looked for one after another, by one thread at a
   ///     time; by default those of the container.
   ///   - events: The events to watch for; those of the directory's own end are added.
   ///   - prepare: Called before the directory is looked for, on this thread, and again on another
   ///     one after the directory was removed; may create it. If it is missing after that, its
   ///     appearance is an event of the nearest existing parent: looking leaves no names behind.
-  ///   - readsNames: Whether the news contain the names of entries; without them they cost less.
+  ///   - readsNames: Whether the news contains the names of entries; without them it costs less.
   ///   - pollInterval: The shortest interval between looks if there are no events.
   ///   - hear: Called on the monitor's thread, so it must be short and not wait for a file system:
   ///     raise a latch, enqueue work. After a replacement of the directory everything must be
@@ -181,7 +182,7 @@ package final class ChangeMonitor: Sendable {
     state.withLock { $0.detection(of: id) == .events }
   }
 
-  /// For tests and measurements: the number of wake-ups of the thread, and of watches.
+  /// For tests and measurements: the numbers of the thread's wake-ups and of watches.
   package var statistics: (wakeUps: Int, watches: Int) {
     state.withLock { ($0.wakeUps, $0.count) }
   }
@@ -193,7 +194,7 @@ package final class ChangeMonitor: Sendable {
         while true { handle(ready: wait(until: nil), now: .now) }
       }
     } catch {
-      // Without one no observer would ever be signalled: try until there is one.
+      // Without it, no observer would ever be signaled: try until there is one.
       Timers.after(Self.pollInterval) { [self] in start() }
     }
   }
@@ -226,7 +227,7 @@ package final class ChangeMonitor: Sendable {
 package final class Watch: Watching {
   private let monitor: ChangeMonitor
   private let id: WatchTable.ID
-  /// The way in which changes were noticed at the beginning.
+  /// How changes were noticed at the beginning.
   package let detection: ChangeDetection
 
   init(monitor: ChangeMonitor, id: WatchTable.ID, detection: ChangeDetection) {

@@ -60,7 +60,7 @@ package final class FollowUpChecks: Cancelling {
     condition.withLock { !exchange(&$0.isEnded, with: true) }
   }
 
-  /// Whether an event came since the last call; the check that follows has seen it then.
+  /// Whether an event came since the last call; the check that follows will have seen it.
   package func takeEvent() -> Bool {
     // Excludes: an event during the check that would count as seen by it.
     condition.withLock { exchange(&$0.mayHaveChanged, with: false) }

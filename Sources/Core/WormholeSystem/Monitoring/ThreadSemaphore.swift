@@ -1,7 +1,7 @@
 import Glibc
 
-/// A counting semaphore for threads. The waits of Dispatch's end by the time of day on Linux, which can be set
-/// back; these end by a clock that cannot. The corresponding C functions are those of `pthread_cond_t`.
+/// A counting semaphore for threads. On Linux, Dispatch's waits end by the time of day, which can
+/// be set back; these end by a clock that cannot. The C functions are those of `pthread_cond_t`.
 ///
 /// Its `Sendable` is unchecked because of the pointers: the count is read and changed only with the mutex
 /// locked, and nothing else is written after `init`.
@@ -10,7 +10,7 @@ final class ThreadSemaphore: @unchecked Sendable {
   private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
   private var count = 0
 
-  /// That clock stands still while the machine is asleep, so a wait looks at the deadline this often.
+  /// That clock stops while the machine is asleep, so a wait looks at the deadline this often.
   private static let slice: Duration = .seconds(10)
 
   init() {

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// No thread can be had, or none of use to the dispatch library.
+/// No thread can be created, or none that the dispatch library can use.
 package struct ThreadShortage: Error, CustomStringConvertible {
   package let error: Errno
 
@@ -19,15 +19,15 @@ package struct ThreadShortage: Error, CustomStringConvertible {
     }
   }
 
-  /// As many as an observation or a task needs: the monitor's, that of the timers, and one of the
+  /// As many as an observation or a task needs: one each for the monitor, the timers and the
   /// dispatch library.
   private static let needed = 3
-  /// A proof is good for this time, so that many observations at once cost little.
+  /// A proof holds for this long, so that many observations at once cost little.
   private static let validity: Duration = .milliseconds(100)
   private static let proof = Mutex<ContinuousClock.Instant?>(nil)
 
-  /// Proves that the dispatch library can have its threads, before a call of it on a thread that others wait
-  /// for: it would sleep there until it has them. It ends the process if it gets no event counter.
+  /// Proves that the dispatch library can get its threads, before a thread that others wait for
+  /// calls it: it would sleep until it has them. It ends the process if it gets no event counter.
   package static func ruleOut() throws(ThreadShortage) {
     if let proof = proof.withLock({ $0 }), proof + validity > .now { return }
     let (goOn, ended) = (ThreadSemaphore(), ThreadSemaphore())

@@ -80,8 +80,8 @@ package final class Timers: Sendable {
 
   // MARK: Without a thread
 
-  /// Whether the thread could not be started. Then each thread that waits calls the timers, so a wait must
-  /// not last longer than `stalledWait`.
+  /// Whether the thread could not be started. Then each waiting thread calls the timers, so a wait
+  /// must not last longer than `stalledWait`.
   static var areStalled: Bool { isStalled.load(ordering: .acquiring) }
   private static let isStalled = Atomic(false)
   static let stalledWait: Duration = .milliseconds(200)

@@ -11,8 +11,8 @@ package protocol Waiting<Outcome>: AnyObject, SendableMetatype {
   /// Continues as far as possible without waiting. May call the file system.
   func step() throws -> WaitingStep<Outcome>
 
-  /// Continues as `step`, on the thread that has raised the latch, perhaps the monitor's: with calls
-  /// that never wait, or not at all.
+  /// Continues like `step`, on the thread that raised the latch, perhaps the monitor's: only with
+  /// calls that never wait, or not at all.
   ///
   /// - Returns: Nil if `step` has to be taken, on a thread that may block.
   func promptStep() -> WaitingStep<Outcome>?
@@ -39,8 +39,7 @@ extension ContinuousClock.Instant? {
 /// The state of a wait.
 package enum WaitingStep<Outcome> {
   case done(Outcome)
-  /// There is nothing to do before the latch is raised or, if there is an instant, before it is
-  /// reached.
+  /// There is nothing to do until the latch is raised or the instant, if there is one, is reached.
   case wait(for: WakeLatch, until: ContinuousClock.Instant?)
   /// Try again after a pause that is too short to give up the thread.
   case spin(Duration)
@@ -96,11 +95,11 @@ extension Waiting {
 /// before this function returns.
 ///
 /// The thread that raises a latch takes the next step itself if that step never waits. Otherwise it
-/// hands the step to such a thread. The last step resumes the task. So one thread is woken, or two,
-/// however often it waits.
+/// hands the step to such a thread. The last step resumes the task. So one or two threads are
+/// woken, however often it waits.
 ///
 /// - Parameters:
-///   - latch: Waited for before the first step; nil if there is no need to.
+///   - latch: The latch to wait for before the first step; nil to begin at once.
 ///   - deadline: How long to wait for it.
 package func runSuspending<Outcome: Sendable>(
   after latch: WakeLatch? = nil, until deadline: ContinuousClock.Instant? = nil,
@@ -166,7 +165,7 @@ private final class SuspendedWait<Outcome: Sendable>: Sendable {
       let next = try step()
       switch next {
       case .done(let outcome): task.resume(returning: outcome)
-      // There is nobody who would call a closure when the latch is raised.
+      // No thread would call a closure when the latch is raised.
       case .wait where Timers.areStalled:
         _ = next.block()
         goOn(task)

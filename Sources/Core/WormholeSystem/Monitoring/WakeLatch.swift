@@ -22,7 +22,7 @@ package final class WakeLatch: Sendable {
   /// For tests: whether anything waits.
   package var isAwaited: Bool { state.withLock { $0.sleeper != nil || $0.blocked > 0 } }
 
-  /// Calls a handler each time it is raised, too; it replaces the previous one.
+  /// Also calls a handler each time it is raised; it replaces the previous handler.
   package func call(_ handler: @escaping @Sendable () -> Void) {
     state.withLock { $0.handler = handler }
   }
@@ -42,7 +42,7 @@ package final class WakeLatch: Sendable {
     handler?()
   }
 
-  /// Raises it at a moment, or some days earlier: the look that follows asks again.
+  /// Raises it at a moment, or a day from now if that is earlier: the look that follows asks again.
   package func raise(at moment: ContinuousClock.Instant) {
     let moment = min(moment, .now + .seconds(86_400))
     // A timer cannot be taken back, and a wait of an hour may be one of thousands.
@@ -59,8 +59,8 @@ package final class WakeLatch: Sendable {
     }
   }
 
-  /// Blocks the calling thread until the latch is raised or the deadline has passed, or for a short time
-  /// where no thread can be had that would raise it.
+  /// Blocks the calling thread until the latch is raised or the deadline has passed, but only
+  /// briefly if no thread can be created that would raise it.
   package func block(until deadline: ContinuousClock.Instant?) {
     let semaphore = state.withLock { state -> ThreadSemaphore? in
       if exchange(&state.isRaised, with: false) { return nil }

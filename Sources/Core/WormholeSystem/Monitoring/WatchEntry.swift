@@ -5,7 +5,7 @@ struct WatchEntry: Sendable {
     let path: String
     /// Parent directories whose replacement also replaces it; the container comes first.
     let parents: [String]
-    /// The path whose way is watched, too: the container's. Nil if another watch hears of a change there.
+    /// The container's path; its way is watched, too. Nil if another watch hears of a change there.
     let way: String?
     /// The lane whose looks follow one another: one for each container, so that a file system that
     /// does not answer delays no other.
@@ -85,22 +85,22 @@ struct WatchEntry: Sendable {
     events.isSubset(of: place == nil ? .inTimes.union(.attributes) : .inTimes)
   }
 
-  /// Whether it is to be looked at now. Those that are not urgent share a turn: half an interval joins
+  /// Whether to look at it now. Entries that are not urgent share a turn: half an interval joins
   /// any two of them in the end.
   func isDue(_ now: ContinuousClock.Instant) -> Bool {
     guard let nextLook else { return true }
     return nextLook <= now + (seen == nil ? .zero : interval / 2)
   }
 
-  /// The interval between looks at what is polled: the longer without a change, the longer.
+  /// The interval between looks at a polled place: it grows with the time since the last change.
   var interval: Duration {
     let shortest = (isPolled ? place?.pollInterval : nil) ?? ChangeMonitor.pollInterval
     guard let seen else { return shortest }
     return max(shortest, min(seen.sinceChange / 5, ChangeMonitor.calmInterval))
   }
 
-  /// Whether the parent of the watched directory reports its removal. The container's parent does not, in
-  /// which anything may happen.
+  /// Whether the watched directory's parent reports its removal. The container's parent does not:
+  /// anything may happen in it.
   var hasWatchedParent: Bool { awaited == nil && place?.parents.isEmpty != true }
 
   /// Returns whether an event concerns this entry, because the inode's mask is the union of all its

@@ -1,5 +1,5 @@
-/// The parents of watched directories: the loss of one of them is the loss of all below it. And the ways to
-/// containers: after a change of one of their entries the path may name another container.
+/// The parents of watched directories: losing one of them loses everything below it. And the ways
+/// to containers: after a change of one of their entries, the path may name another container.
 extension WatchTable {
   /// A parent directory, watched for its own end and for removals of its directories.
   struct Parent {
@@ -11,7 +11,7 @@ extension WatchTable {
     parents[path].map { $0.number == nil } ?? false
   }
 
-  /// Enters the kernel's watch for a parent, in place of that for a directory that was there before.
+  /// Enters the kernel's watch for a parent; it replaces the watch for a previous directory there.
   mutating func enter(_ number: Int32, forParent path: String) {
     guard let parent = parents[path] else { return endIfUnused(number) }
     guard parent.number != number else { return }
@@ -72,7 +72,7 @@ extension WatchTable {
     }
   }
 
-  /// Notes that entries of ways were replaced, removed or moved; returns the entries of the places there.
+  /// Notes that entries of ways were replaced, removed or moved; returns the places' entries.
   mutating func sought(afterChangeOf paths: Set<String>) -> [ID] {
     for path in paths { lose(way: path) }
     return entries.compactMap { id, entry in

@@ -88,7 +88,7 @@ struct WatchTable {
     return queue
   }
 
-  /// Tries to open it, if there is none, and the counter.
+  /// If there is no queue, tries to open it, and the counter if it is missing.
   private mutating func openDescriptors() {
     guard queue == nil else { return }
     let hadCounter = counter != nil
@@ -261,7 +261,7 @@ struct WatchTable {
     removals[lane] = now
   }
 
-  /// Returns whether there was no removal for a while.
+  /// Returns whether there was no removal for some time.
   mutating func isSettled(_ lane: String, now: ContinuousClock.Instant) -> Bool {
     guard let last = removals[lane] else { return true }
     guard now - last >= ChangeMonitor.settleInterval else { return false }
@@ -378,7 +378,7 @@ struct WatchTable {
     guard events.haveOverflowed else { return }
     for path in Array(parents.keys) { lose(parent: path) }
     for path in Array(ways.keys) { lose(way: path) }
-    // Among the lost events may be the end of a directory whose inode number another one has by now.
+    // The lost events may include the end of a directory whose inode number was reused since.
     for id in Array(entries.keys) where entries[id]?.place != nil { lose(id) }
     events.sought.formUnion(entries.keys)
     events.news = entries.mapValues { _ in .everything }

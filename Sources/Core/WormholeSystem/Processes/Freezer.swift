@@ -50,7 +50,7 @@ enum Freezer {
     // The process has ended, or belongs to another user whose processes /proc hides.
     guard let record = try? procRecord("/proc/\(processID)/cgroup") else { return false }
     return record.split(separator: UInt8(ascii: "\n")).contains { bytes in
-      // The group at the top cannot be frozen, and most processes have no other one.
+      // The top group cannot be frozen, and most processes are in no other.
       guard !bytes.suffix(2).elementsEqual(":/".utf8) else { return false }
       // "0::/a/b" in the second version, "6:freezer:/a/b" in the first.
       let fields = String(decoding: bytes, as: UTF8.self)

@@ -20,12 +20,13 @@ private func inherits(_ processID: Int32, _ file: FileStatus) -> Bool {
   return flags.map { $0 & 0o2_000_000 == 0 } ?? false
 }
 
-/// Kills the work under a file, whatever it is doing, and waits until it has ended: the processes that
-/// inherited the file, those that they have started, and those whose starters have ended meanwhile.
+/// Kills the work under a file, whatever it is doing, and waits until it has ended: the processes
+/// that inherited the file, those that they have started, and those whose starters have ended
+/// meanwhile.
 ///
-/// A killed process makes further steps until it has ended, and a process that is not killed yet may start
-/// another one. So all are killed before the end of the first is waited for, again until none is left. A
-/// killed process closes its files before its end is reported, so it changes nothing after this call.
+/// A killed process runs on until it has ended, and one not yet killed may start another. So all
+/// are killed before the first is waited for, again until none is left. A killed process closes its
+/// files before its end is reported, so it changes nothing after this call.
 ///
 /// - Returns: Whether all have ended; a process that this user may not kill runs on.
 /// - Throws: `Errno` if a process cannot be examined, for example for lack of descriptors.
@@ -36,8 +37,9 @@ package func endInheritors(
   while true {
     let tree = try ProcessTree.current()
     let heirs = tree.all.filter { inherits($0.processID, file) }
-    // The starter of the work has the file open itself, and gets those whose starters end. Only a program that
-    // runs one command at a time hands a file on; this process may have other children.
+    // The starter of the work has the file open itself, and becomes the parent of those whose
+    // starters end. Only a program that runs one command at a time hands a file on; this process
+    // may have other children.
     for heir in heirs where !heirs.contains(where: { $0.processID == heir.parent }) {
       if let starter = tree.process(heir.parent), starter.identity != .current,
         hasOpen(starter.processID, file)
@@ -77,9 +79,9 @@ package struct ProcessTree {
 
   /// Returns processes and those that they have started, each after its starter.
   ///
-  /// - Parameter starters: Processes that themselves do no work. Those that became their children because
-  ///   their own starters have ended belong to the work, except for one that has a session of its own: that
-  ///   is how a daemon detaches itself (setsid(2), daemon(3)).
+  /// - Parameter starters: Processes that do no work themselves. Those that became their children
+  ///   because their own starters ended belong to the work, except for one with its own session:
+  ///   that is how a daemon detaches itself (setsid(2), daemon(3)).
   package func work(
     of processes: [ProcessStatus], and starters: Set<ProcessIdentity>
   ) -> [ProcessStatus] {
@@ -105,8 +107,8 @@ extension ProcessStatus {
 
   /// Sends a signal to this very process, and not to another with its number.
   ///
-  /// - Parameter errors: What to answer with false.
-  /// - Returns: Also true if it has ended.
+  /// - Parameter errors: The errors that mean false.
+  /// - Returns: True even if it has ended.
   package func send(_ signal: Signal, tolerating errors: [Errno] = []) throws(Errno) -> Bool {
     do throws(Errno) {
       let handle = try FileDescriptor.process(processID)
@@ -144,19 +146,19 @@ extension FileDescriptor {
 
 /// The processes that became children of this one because their starters have ended.
 package enum Orphans {
-  /// From now on they become children of this process, and not of the machine's first one.
+  /// From now on they become children of this process instead of the machine's first one.
   package static func adopt() {
     // It fails only on Linux before 3.4, or in a sandbox; then they are not seen here.
     _ = csys_adopt_orphans()
   }
 
-  /// Ends the records of those that have ended, which would stay zombies otherwise.
+  /// Reaps those that have ended, which would otherwise stay zombies.
   ///
   /// - Parameter own: Children whose end others wait for.
   /// - Returns: Whether this process has any other child.
   package static func reap(except own: [Int32]) throws(Errno) -> Bool {
     while let ended = try tolerating([.noChild], perform(.waitid) { csys_ended_child() }) {
-      // The others are reaped when it was waited for.
+      // The others are reaped after it was waited for.
       guard ended != 0, !own.contains(ended) else { return true }
       _ = try tolerating([.noChild], perform(.waitid) { csys_reap(ended) })
     }

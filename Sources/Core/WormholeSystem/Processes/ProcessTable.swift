@@ -16,7 +16,7 @@ package struct ProcessStatus: Hashable, Sendable {
   let parent: Int32
   /// The number of its session (setsid(2)).
   package let session: Int32
-  /// Whether it belongs to a job of a terminal that is not the one in the foreground: in the background, or
+  /// Whether it belongs to a terminal's job that is not in the foreground: in the background, or
   /// stopped there (Ctrl-Z).
   package let isInBackground: Bool
   /// The time of the process's start, in clock ticks since the machine's start.
@@ -50,8 +50,8 @@ package struct ProcessStatus: Hashable, Sendable {
     }
   }
 
-  /// Whether the kernel has no process of a number: not one that /proc hides either, nor one that has ended
-  /// and that its parent has not waited for.
+  /// Whether the kernel has no process with a number: not even one that /proc hides, or one that
+  /// has ended but whose parent has not waited for it.
   package static func isMissing(_ processID: Int32) -> Bool {
     kill(processID, 0) != 0 && errno == ESRCH
   }
@@ -71,9 +71,9 @@ package struct ProcessStatus: Hashable, Sendable {
     }
   }
 
-  // A process that starts a program waits in the kernel (`D`) until its child runs the program (vfork(2)).
-  // When both are stopped before that, it stays so until the child is continued: the stop is pending,
-  // or its other threads are stopped already.
+  // A process that starts a program waits in the kernel (`D`) until its child runs the program
+  // (vfork(2)). If both are stopped before that, it stays there until the child is continued: the
+  // stop is pending, or its other threads are stopped already.
   private static func isStopPending(_ processID: Int32) throws(Errno) -> Bool {
     let pending = try procField("ShdPnd:", of: "/proc/\(processID)/status", radix: 16)
     if let pending, pending & 1 << (UInt64(SIGSTOP) - 1) != 0 { return true }
@@ -117,7 +117,7 @@ package struct ProcessStatus: Hashable, Sendable {
     return (status, state)
   }
 
-  /// Reads a decimal number without making a text of it: 500 idle workers read 2,000 of them a second.
+  /// Reads a decimal number without a string: 500 idle workers read 2,000 of them a second.
   private static func number(_ digits: ArraySlice<UInt8>) -> UInt64? {
     guard !digits.isEmpty else { return nil }
     var number: UInt64 = 0
@@ -162,9 +162,9 @@ package struct ProcessIdentity: Hashable, Sendable {
   package let startTicks: UInt64
   /// The namespace of process numbers, across machines and their starts: the namespace's inode
   /// (namespaces(7)) mixed with the boot id, because the first namespace of every machine has the
-  /// same inode. 0 if /proc does not show it, or is that of another namespace. A namespace of its own for
-  /// clocks makes another one: there /proc shows other start times, and the time since the machine's
-  /// start is another (time_namespaces(7)).
+  /// same inode. 0 if /proc does not show it, or belongs to another namespace. A separate time
+  /// namespace makes it another one: there /proc shows other start times, and the time since the
+  /// machine's start differs (time_namespaces(7)).
   package let namespace: UInt64
 
   package init(processID: Int32, startTicks: UInt64, namespace: UInt64) {
@@ -176,7 +176,7 @@ package struct ProcessIdentity: Hashable, Sendable {
   /// This process. The start time is read once; a forked child reads it again because its number
   /// differs.
   ///
-  /// - Complexity: No system call, but in a forked child, and before Linux 4.14.
+  /// - Complexity: No system call, except in a forked child, and before Linux 4.14.
   package static var current: ProcessIdentity {
     let first = Self.first
     guard let processID = forkID else { return first.identity }
@@ -185,7 +185,7 @@ package struct ProcessIdentity: Hashable, Sendable {
 
   /// The number of this process if it may be a fork of the one that asked first; otherwise nil.
   ///
-  /// - Complexity: As `current`.
+  /// - Complexity: Like `current`.
   package static var forkID: Int32? {
     UnsafePointer<UInt8>(bitPattern: page)?.pointee == 1 ? nil : getpid()
   }
@@ -215,8 +215,8 @@ package struct ProcessIdentity: Hashable, Sendable {
 
   private static let bootFile = "/proc/sys/kernel/random/boot_id"
 
-  /// Whether /proc shows this process under its own number, and not other processes under the numbers of
-  /// this namespace, as in a sandbox that has a namespace of its own and the machine's /proc.
+  /// Whether /proc shows this process under its own number, and not other processes under the
+  /// numbers of this namespace, as in a sandbox with its own namespace and the machine's /proc.
   static var isInTable: Bool { first.isInTable }
 
   private static func look(
@@ -238,13 +238,13 @@ package struct ProcessIdentity: Hashable, Sendable {
       // Without /proc no other process can look this one up either; the term still bounds every wait.
       let numbers = try? fileStatus("/proc/\(process)/ns/pid", followingLinks: true).inode
     else { return 0 }
-    // A kernel before 5.6 has only one for clocks, and no such file.
+    // A kernel before 5.6 has only the first time namespace, and no such file.
     let clocks = try? fileStatus("/proc/\(process)/ns/time", followingLinks: true).inode
     return mix(numbers ^ ((clocks ?? firstClocks) ^ firstClocks) << 32, boot + [UInt8(ascii: "\n")])
   }
 
-  /// Whether the process is certain to be a different one than a process that /proc shows here, possibly
-  /// under another number than in its own namespace, and with another boot id than in its own container.
+  /// Whether this process certainly differs from one that /proc shows here, possibly under another
+  /// number than in its own namespace, and with another boot id than in its own container.
   ///
   /// - Complexity: three files of /proc and two looks there.
   package func differs(fromProcessHere number: Int32) -> Bool {
@@ -275,8 +275,8 @@ package struct ProcessIdentity: Hashable, Sendable {
     return status
   }
 
-  /// Whether the process is certain to have ended. /proc may hide a process of another user (`hidepid`), and
-  /// a look may fail for want of a descriptor; the kernel still knows its number then.
+  /// Whether the process has certainly ended. /proc may hide a process of another user (`hidepid`),
+  /// and a look may fail for lack of a descriptor; the kernel still knows its number then.
   ///
   /// - Complexity: one file of /proc; if that cannot be read, one more call.
   package var hasEnded: Bool {
@@ -384,8 +384,8 @@ func hasOpen(_ processID: Int32, _ file: FileStatus) -> Bool {
   return (numbers ?? []).contains { hasOpen(processID, $0.name.text, file) }
 }
 
-/// Whether a process has a file open as the descriptor of a number; false if the process has ended,
-/// or belongs to another user.
+/// Whether a process has a file open under a descriptor number; false if the process has ended, or
+/// belongs to another user.
 package func hasOpen(_ processID: Int32, _ number: String, _ file: FileStatus) -> Bool {
   // It fails, too, if the file was closed.
   let open = try? fileStatus("/proc/\(processID)/fd/\(number)", followingLinks: true)

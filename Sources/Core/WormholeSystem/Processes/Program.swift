@@ -100,7 +100,7 @@ package enum Program {
   /// a static program cannot find its own path, and aborts, unless it is given one. The runtime
   /// cannot find the arguments there either.
   ///
-  /// - Parameters: as of `main`.
+  /// - Parameters: Those of `main`.
   package static func prepareRuntime(
     _ count: Int32, _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
   ) {
@@ -128,7 +128,7 @@ package enum Program {
     [-1, getpgrp()].contains(tcgetpgrp(terminal))
   }
 
-  /// Returns the size of a terminal; nil for what it does not know, or if the descriptor is none.
+  /// Returns the size of a terminal; nil for an unknown dimension, or if it is not a terminal.
   package static func terminalSize(_ descriptor: Int32) -> (columns: Int?, rows: Int?) {
     let size = csys_terminal_size(descriptor)
     return (size.ws_col > 0 ? Int(size.ws_col) : nil, size.ws_row > 0 ? Int(size.ws_row) : nil)
@@ -178,7 +178,7 @@ package enum Program {
     try send(number: signal.rawValue, to: processID)
   }
 
-  /// Sends the signal of a number, for programs that name any; see the form with a `Signal`.
+  /// Sends a signal by its number, for programs that name any; see the form with a `Signal`.
   package static func send(number: Int32, to processID: Int32) throws(Errno) {
     _ = try perform(.kill) { Glibc.kill(processID, number) }
   }

@@ -1,4 +1,4 @@
-/// A copier of file contents that uses the cheapest way that the two file systems allow.
+/// Copies file contents in the cheapest way that the two file systems allow.
 package struct ContentCopy {
   private enum Way {
     case clone, kernel, memory

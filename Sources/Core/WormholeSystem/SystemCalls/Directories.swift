@@ -33,7 +33,7 @@ package enum RenameMode: Sendable {
   /// | renamed entry | steps | meanwhile, and after a crash between them |
   /// |---|---|---|
   /// | a directory | `renameat`, which replaces an empty directory and refuses any other | – |
-  /// | any other file | `linkat`, which refuses a name that is taken; then `unlinkat` of the old name | it has both names |
+  /// | any other file | `linkat`, which refuses a taken name; then `unlinkat` of the old one | it has both names |
   ///
   /// The new name has exactly one winner in both cases. The old name of a file may have two: two
   /// processes that move one file to two names may both succeed. So a process that moves a file
@@ -72,8 +72,8 @@ package func rename(
       }
     }
   } catch {
-    // EINVAL is what renameat2(2) names; ENOSYS comes from an old kernel or a sandbox. So does EPERM; where
-    // the file may not be renamed, the other way says so.
+    // renameat2(2) names EINVAL; ENOSYS and EPERM come from an old kernel or a sandbox. If the file
+    // may not be renamed, the other way says so.
     guard [.invalidArgument, .noFunction, .unsupported, .notPermitted].contains(error) else {
       throw error
     }
@@ -166,8 +166,8 @@ extension FileDescriptor {
     }
   }
 
-  /// Passes the names of the next entries to a closure, as `nextEntries` the entries. A name is valid
-  /// only during the call.
+  /// Passes the names of the next entries to a closure, like `nextEntries`. A name is valid only
+  /// during the call.
   package func nextNames(_ body: (UnsafeRawBufferPointer) -> Void) throws(Errno) -> Bool {
     try next { name, _, _ in body(name) }
   }
@@ -192,8 +192,8 @@ extension FileDescriptor {
     return try remainingEntries()
   }
 
-  /// Returns the entries of an open directory that were not returned yet; after opening, all of
-  /// them.
+  /// Returns the entries of an open directory that have not been returned yet; after opening, all
+  /// of them.
   package func remainingEntries() throws(Errno) -> [Entry] {
     var all: [Entry] = []
     while try nextEntries({ all.append($0) }) {}

@@ -133,8 +133,8 @@ package func waitReadable(
   try waitReady(POLLIN, descriptors, until: deadline)
 }
 
-/// Waits until a pipe has room for `PIPE_BUF` bytes or its other end is gone, and returns whether it was before
-/// the deadline.
+/// Waits until a pipe has room for `PIPE_BUF` bytes or its other end is gone; returns whether that
+/// was before the deadline.
 package func waitWritable(
   _ descriptor: Int32, until deadline: ContinuousClock.Instant
 ) throws(Errno) -> Bool {

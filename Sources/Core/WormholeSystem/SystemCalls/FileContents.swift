@@ -71,8 +71,8 @@ extension FileDescriptor {
     return chunk.count
   }
 
-  /// Copying so few bytes takes less than making an array with room for them, which looks for its type
-  /// each time.
+  /// Copying so few bytes takes less time than creating an array with room for them, which looks up
+  /// its type each time.
   private static let smallBytes = 4_096
 
   /// Writes all bytes. The corresponding C function is `write`, repeated after a short count.

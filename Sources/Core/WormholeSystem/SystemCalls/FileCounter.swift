@@ -3,8 +3,8 @@ import WormholeShims
 
 /// A number in a file: processes wait until another one adds to it.
 ///
-/// Only the kernel reads and changes it, through futex(2) and pread(2). So a file that is shortened or
-/// damaged at any moment is an error, and not a fault of the memory that it is mapped to.
+/// Only the kernel reads and changes it, through futex(2) and pread(2). So a file that is truncated
+/// or damaged at any moment causes an error, and not a fault in the mapped memory.
 package final class FileCounter: Sendable {
   private let file: FileDescriptor
   private let address: UInt

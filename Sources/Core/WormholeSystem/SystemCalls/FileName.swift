@@ -16,7 +16,7 @@ package struct FileName: Hashable, Sendable {
   /// The name as text, repaired if it is not valid UTF-8; only for display.
   package var text: String { String(decoding: bytes, as: UTF8.self) }
 
-  // Byte by byte, as an array does it, takes longer than the rest of taking an event.
+  // Hashing byte by byte, as an array does, takes longer than the rest of taking an event.
   package func hash(into hasher: inout Hasher) {
     bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
   }
@@ -51,14 +51,14 @@ extension String: PathText {
   }
 }
 
-/// A path that is composed for one call after another, in the same memory.
+/// A path that is composed for each of several calls, in the same memory.
 package struct ComposedPath: PathText {
   /// With the terminator.
   private var bytes: [UInt8]
 
   package init(pathBytes: [UInt8]) { bytes = pathBytes + [0] }
 
-  /// Replaces the path by one of three pieces.
+  /// Replaces the path with one of three pieces.
   package mutating func compose(
     _ first: ArraySlice<UInt8>, _ second: String, _ third: ArraySlice<UInt8> = []
   ) {
@@ -69,7 +69,7 @@ package struct ComposedPath: PathText {
     bytes.append(0)
   }
 
-  /// Replaces the last bytes by a number in hex, with all its digits.
+  /// Replaces the last bytes with a number in hex, with all its digits.
   package mutating func replaceEnd(with number: UInt64) {
     bytes.withUnsafeMutableBufferPointer {
       NameWriter.replaceEnd(
@@ -110,8 +110,8 @@ extension FileDescriptor {
       resolving: csys_RESOLVE_BENEATH | csys_RESOLVE_NO_SYMLINKS | csys_RESOLVE_NO_XDEV)
   }
 
-  /// Opens a path on which there is no symbolic link, not even at its end. The corresponding C function is
-  /// `openat2` with `RESOLVE_NO_SYMLINKS`.
+  /// Opens a path without a symbolic link on it, not even at its end. The corresponding C function
+  /// is `openat2` with `RESOLVE_NO_SYMLINKS`.
   ///
   /// - Throws: `.tooManyLinks` for a symbolic link, otherwise as in openat2(2); `.noFunction` or
   ///   `.notPermitted` if a sandbox refuses the call.

@@ -17,7 +17,7 @@ package struct FileStatus: Hashable, Sendable {
   package let kind: Kind
   /// The size of the content in bytes.
   package let size: Int64
-  /// The room that the content takes on the disk in bytes; less than the size if there are holes.
+  /// The disk space that the content takes in bytes; less than the size if there are holes.
   package let allocatedBytes: Int64
   /// The block size of the file system, or a larger size that it prefers for transfers.
   package let blockBytes: Int
@@ -33,7 +33,7 @@ package struct FileStatus: Hashable, Sendable {
   package var changedMoment: WallTime {
     WallTime(seconds: changedSeconds, nanoseconds: changedNanoseconds)
   }
-  /// How long ago the content was last changed; negative for a time to come.
+  /// How long ago the content was last changed; negative for a future time.
   package var age: Duration { realTime() - modifiedMoment }
   /// How long ago the content or the metadata was last changed.
   package var sinceChange: Duration { realTime() - changedMoment }
@@ -74,7 +74,7 @@ package struct FileStatus: Hashable, Sendable {
 }
 
 extension FixedWidthInteger {
-  /// The sum with the size of another file, or the largest number: a sparse file may have any size.
+  /// The sum with another file's size, or the largest number: a sparse file may have any size.
   package func adding(size: some BinaryInteger) -> Self {
     Self(clamping: Int128(self) + Int128(size))
   }
@@ -143,8 +143,8 @@ package func setModified(
   }
 }
 
-/// Sets the times of an entry to now, without following a symbolic link; whoever may write it may do so.
-/// The corresponding C function is `utimensat`.
+/// Sets the times of an entry to now, without following a symbolic link; any user who may write it
+/// may do so. The corresponding C function is `utimensat`.
 package func touch(_ path: some PathText, at directory: Int32) throws(Errno) {
   _ = try perform(.utimensat) {
     path.withCPath(at: directory) { utimensat($0, $1, nil, AT_SYMLINK_NOFOLLOW) }

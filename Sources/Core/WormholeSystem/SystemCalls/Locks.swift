@@ -8,7 +8,7 @@ package enum LockMode: Sendable {
 extension FileDescriptor {
   /// Takes the file's lock if it is free. The corresponding C function is `flock` with `LOCK_NB`.
   ///
-  /// There is no blocking form on purpose, because a stopped holder would block the caller forever.
+  /// There is deliberately no blocking form: a stopped holder would block the caller forever.
   /// The lock ends when the descriptor is closed, even by the kernel when the process is killed.
   ///
   /// A lock that this open file already holds is converted. If the new mode is not free, the old

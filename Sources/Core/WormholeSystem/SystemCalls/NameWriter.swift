@@ -11,7 +11,7 @@ package struct NameWriter: ~Copyable {
 
   /// Returns the text that a closure writes.
   ///
-  /// - Parameter capacity: The bytes that it writes at most.
+  /// - Parameter capacity: The largest number of bytes that it writes.
   package static func text(
     capacity: Int, _ body: (inout NameWriter) -> Void
   ) -> String {

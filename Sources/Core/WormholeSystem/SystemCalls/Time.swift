@@ -20,8 +20,8 @@ package func realTime() -> WallTime {
 
 /// A time of day: of the clock, or of a file.
 ///
-/// Its numbers may be any: a program may give a file every time, and a clock may be set to every time. So
-/// all arithmetic with them is here, and nothing of it overflows.
+/// Its numbers may be any: a program may give a file any time, and a clock may be set to any time.
+/// So all arithmetic with them is here, and none of it overflows.
 package struct WallTime: Hashable, Comparable, Sendable {
   /// Since 1970.
   package let seconds: Int64
@@ -36,12 +36,12 @@ package struct WallTime: Hashable, Comparable, Sendable {
     self.init(seconds: Int64(time.tv_sec), nanoseconds: Int64(time.tv_nsec))
   }
 
-  /// Which 64 bits hold only for the years from 1677 to 2262: the caller says what becomes of the rest.
+  /// 64 bits hold only the years from 1677 to 2262: the caller says what becomes of the rest.
   package var nanosecondsSince1970: Int128 {
     Int128(seconds) * 1_000_000_000 + Int128(nanoseconds)
   }
 
-  /// The same within these years, and 0 before 1970: half of all numbers, so that a term can be added.
+  /// The same within these years, and 0 before 1970: half of all numbers, so a term can be added.
   package var unsignedNanoseconds: UInt64 {
     UInt64(max(0, Int64(clamping: nanosecondsSince1970)))
   }
