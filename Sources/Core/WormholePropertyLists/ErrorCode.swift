@@ -1,7 +1,7 @@
 /// The kind of a failure, for programs: one of the static members of its type.
 ///
-/// It is a structure and not an enumeration, so a release may add a code, and no `switch` of a program
-/// breaks.
+/// It is a structure, not an enumeration, so a release may add a code without breaking a program's
+/// `switch`.
 ///
 /// ```swift
 /// do {

@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// The reason why bytes are not an acceptable property list, or why a value cannot become one.
+/// Why bytes are not an acceptable property list, or why a value cannot become one.
 ///
 /// ```swift
 /// do {

@@ -41,7 +41,7 @@ package enum BinaryPropertyListAnnotation {
       let tableOffset = trailer.tableOffset + size
       var width = trailer.offsetSize
       if !BinaryPropertyListTrailer.canCount(to: tableOffset, width: width) {
-        // Every writer uses powers of two; other widths could grow by more than the most.
+        // Every writer uses powers of two; other widths could grow beyond the maximum.
         guard width <= 2 else { return nil }
         width *= 2
       }
@@ -67,7 +67,7 @@ package enum BinaryPropertyListAnnotation {
   /// Removes the annotation of a document, which is then, byte for byte, the original document.
   ///
   /// - Returns: The content of the annotation; nil, and the document unchanged, if there is none.
-  /// - Complexity: Constant, and the entries of the offset table are moved.
+  /// - Complexity: Constant, apart from moving the entries of the offset table.
   package static func remove(from document: inout [UInt8]) -> [UInt8]? {
     guard let found = document.withUnsafeBytes({ find(in: $0) }) else { return nil }
     let content = Array(document[(found.start + headSize)..<(found.end - footerSize)])

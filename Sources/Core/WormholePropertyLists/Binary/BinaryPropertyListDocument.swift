@@ -3,8 +3,8 @@ import FoundationEssentials
 /// The parts of a `bplist00` file; each part is checked when it is read.
 ///
 /// The rules are those of the version of CFBinaryPList.c that `PropertyListDecoder` uses, and
-/// stricter where that version is lax. The decoder reads everything that this type accepts without
-/// harm.
+/// stricter where that version is lax. The decoder reads without harm everything that this type
+/// accepts.
 struct BinaryPropertyListDocument {
   enum Object {
     case boolean(Bool)
@@ -185,7 +185,7 @@ struct BinaryPropertyListDocument {
   // MARK: Strings
 
   func checkASCII(_ range: Range<Int>) throws(PropertyListError) {
-    // All at once, which the processor does fast; the place matters only for the error.
+    // All at once, which is fast; the place matters only for the error.
     let all = bytes.withUnsafeBufferPointer { $0[range].reduce(0, |) }
     guard all >= 0x80, let index = range.first(where: { bytes[$0] >= 0x80 }) else { return }
     throw .malformed("a string marked as ASCII is not ASCII", at: index)
@@ -206,7 +206,7 @@ struct BinaryPropertyListDocument {
     }
   }
 
-  /// Returns whether one range of bytes precedes another one in the order of bytes.
+  /// Returns whether one range of bytes precedes another in byte order.
   func precedes(_ one: Range<Int>, _ other: Range<Int>) -> Bool {
     for index in 0..<min(one.count, other.count) {
       let (byte, otherByte) = (bytes[one.lowerBound + index], bytes[other.lowerBound + index])

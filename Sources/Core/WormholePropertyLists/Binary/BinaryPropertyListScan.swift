@@ -65,7 +65,7 @@ struct BinaryPropertyListScan {
     self.document = document
     self.wantsContent = wantsContent
     self.budget = budget
-    // `Array(repeating:count:)` looks for its type each time, which takes longer for a few objects.
+    // `Array(repeating:count:)` looks up its type each time, which takes longer for a few objects.
     costs = []
     costs.reserveCapacity(document.trailer.objectCount)
     for _ in 0..<document.trailer.objectCount { costs.append(.unknown) }

@@ -7,8 +7,8 @@ import FoundationEssentials
 /// deeply for our own reader.
 ///
 /// The bytes of each object are written as soon as it is reached; a container leaves room for its
-/// references, which become known when its elements are reached. Their width depends on the number
-/// of all objects, so the writer begins with one byte, and again with a wider one for more objects.
+/// references, which become known when its elements are reached. Their width depends on the total
+/// number of objects, so the writer begins with one byte, and starts over with more if needed.
 struct BinaryPropertyListWriter: ~Copyable {
   private struct Container {
     let value: PropertyListValue
@@ -16,7 +16,7 @@ struct BinaryPropertyListWriter: ~Copyable {
     let place: Int
   }
 
-  /// An entry of a dictionary, which is small to be sorted fast.
+  /// An entry of a dictionary, kept small so that sorting is fast.
   private struct Entry {
     let prefix: UInt64
     let index: Dictionary<String, PropertyListValue>.Index
@@ -35,7 +35,7 @@ struct BinaryPropertyListWriter: ~Copyable {
   /// The number of bytes of a reference, and the largest number of objects for it.
   private let (width, mostObjects): (Int, Int)
   private var referenceCount = 0
-  /// The bytes of strings and data, with each reference to a string counted.
+  /// The bytes of strings and data; each reference to a string counts.
   private var contentBytes = 0
 
   /// Below this number of nodes, looking for equal strings costs more than it saves.
@@ -94,7 +94,7 @@ struct BinaryPropertyListWriter: ~Copyable {
           if offsets.count > mostObjects { return false }
         }
       case .dictionary(let dictionary):
-        // Its keys alone are as many objects.
+        // The keys alone are as many objects.
         if dictionary.count > mostObjects { return false }
         try flatten(dictionary, at: &place)
       default: break
@@ -288,8 +288,8 @@ struct BinaryPropertyListWriter: ~Copyable {
 
 /// The numbers of strings by their bytes: composed and decomposed letters differ.
 ///
-/// The standard library's hashing, which withstands strings that are chosen to be slow, takes most of the
-/// time of writing a large dictionary. Here a string that meets too many others is written again.
+/// The standard library's hashing withstands strings chosen to be slow, and takes most of the time
+/// of writing a large dictionary. Here a string that meets too many others is written again.
 private struct StringNumbers {
   private var entries: [(hash: UInt, text: String, number: Int)] = []
   /// For each hash, an entry's index and one more; 0 for none. Their count is a power of two.

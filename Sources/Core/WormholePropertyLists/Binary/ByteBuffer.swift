@@ -1,5 +1,5 @@
-/// Bytes that are appended one after another: an array checks at each of them whether it is shared, which
-/// costs more than the bytes of a small property list.
+/// Bytes that are appended one by one: an array checks each time whether it is shared, which costs
+/// more than the bytes of a small property list.
 package struct ByteBuffer: ~Copyable {
   private var start: UnsafeMutablePointer<UInt8>
   private var capacity: Int
@@ -15,7 +15,7 @@ package struct ByteBuffer: ~Copyable {
 
   /// A copy of the bytes, in an array of exactly their size.
   package var bytes: [UInt8] {
-    // `Array(unsafeUninitializedCapacity:)` looks for its type each time, which takes longer.
+    // `Array(unsafeUninitializedCapacity:)` looks up its type each time, which takes longer.
     var bytes: [UInt8] = []
     bytes.reserveCapacity(count)
     bytes.append(contentsOf: UnsafeBufferPointer(start: start, count: count))
@@ -34,7 +34,7 @@ package struct ByteBuffer: ~Copyable {
     (start, capacity) = (moved, larger)
   }
 
-  /// Returns the place of bytes that the caller writes now.
+  /// Returns the place where the caller writes bytes now.
   @inline(__always)
   private mutating func room(for more: Int) -> UnsafeMutablePointer<UInt8> {
     if more > capacity - count { grow(max(2 * capacity, count + more)) }

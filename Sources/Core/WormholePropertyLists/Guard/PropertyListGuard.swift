@@ -13,7 +13,7 @@ public import FoundationEssentials
 /// try PropertyListGuard.check(data)           // now Foundation's decoder may have it
 /// ```
 public enum PropertyListGuard {
-  /// Checks a binary or XML property list; of a binary one nothing is built.
+  /// Checks a binary or XML property list; builds nothing from a binary one.
   ///
   /// - Parameters:
   ///   - bytes: The whole file.
@@ -26,7 +26,7 @@ public enum PropertyListGuard {
     _ = try read(bytes, limits: limits, wantsContent: false)
   }
 
-  /// Checks a binary or XML property list; of a binary one nothing is built.
+  /// Checks a binary or XML property list; builds nothing from a binary one.
   ///
   /// - Parameters:
   ///   - data: The whole file.

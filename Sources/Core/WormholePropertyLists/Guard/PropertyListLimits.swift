@@ -18,7 +18,7 @@ public struct PropertyListLimits: Sendable, Hashable {
   public var maximumBytes: Int
   /// The deepest nesting of arrays and dictionaries; a container at the top is at depth 1.
   ///
-  /// At most `deepestNesting`, however large it is set.
+  /// At most `deepestNesting`, even if it is set higher.
   public var maximumDepth: Int
   /// The largest number of values; dictionary keys are counted too.
   public var maximumNodes: Int

@@ -1,8 +1,8 @@
 import FoundationEssentials
 
 extension PropertyListValue: Hashable {
-  /// Returns whether two values are equal: reals by bit pattern, integers by number, strings byte by
-  /// byte, because a file has another name with another form of `é`. Keys are equal as Swift's strings are.
+  /// Returns whether two values are equal: reals by bit pattern, integers by number, strings byte
+  /// by byte, because another form of `é` names another file; keys as Swift's strings.
   public static func == (left: PropertyListValue, right: PropertyListValue) -> Bool {
     switch (left, right) {
     case (.string(let a), .string(let b)): a.hasSameBytes(as: b)
@@ -42,7 +42,7 @@ extension PropertyListValue: Hashable {
 extension String {
   /// Whether two strings are equal byte for byte.
   func hasSameBytes(as other: String) -> Bool {
-    // Swift's own comparison, which is fast, takes the forms of a character for equal.
+    // Swift's own comparison, which is fast, treats different forms of a character as equal.
     guard self == other, utf8.count == other.utf8.count else { return false }
     var (a, b) = (self, other)
     // `elementsEqual` takes tens of instructions for each byte.

@@ -24,7 +24,7 @@ extension PropertyListValue: ExpressibleByArrayLiteral {
 }
 
 extension PropertyListValue: ExpressibleByDictionaryLiteral {
-  /// A dictionary; the later one of two equal keys counts.
+  /// A dictionary; the later of two equal keys counts.
   public init(dictionaryLiteral elements: (String, PropertyListValue)...) {
     self = .dictionary(Dictionary(elements, uniquingKeysWith: { _, later in later }))
   }

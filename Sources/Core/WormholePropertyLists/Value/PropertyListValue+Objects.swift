@@ -17,10 +17,10 @@ extension PropertyListValue {
   /// The value as the objects that Apple's interfaces return as `Any`.
   ///
   /// The objects are `String`, `Date`, `Data`, `[Any]`, `[String: Any]`, booleans and numbers. In a
-  /// process that has Foundation the latter are of `NSNumber`, as on Apple's platforms: `as?` casts
+  /// process that has Foundation the latter are `NSNumber`s, as on Apple's platforms: `as?` casts
   /// them to every type that holds them exactly (an integer to `Int`, `UInt8` or `Double`, a real
-  /// to `Double` or `Float`, a boolean to `Bool`, or to a number, 1 or 0), also within an array or a
-  /// dictionary. In a process that has only FoundationEssentials they are a `Bool`, an `Int`, a
+  /// to `Double` or `Float`, a boolean to `Bool`, or to a number, 1 or 0), even within an array or
+  /// a dictionary. In a process that has only FoundationEssentials they are a `Bool`, an `Int`, a
   /// `UInt64` above `Int.max`, or a `Double`, and cast to that type only.
   ///
   /// - Complexity: No system call; about a microsecond per number or boolean.
@@ -84,7 +84,7 @@ extension PropertyListValue {
         + "dates, data, arrays, and dictionaries with string keys")
   }
 
-  /// Returns the value of an element of a container, whose refusal names its place there, too.
+  /// Returns the value of a container's element; its refusal names its place there, too.
   private static func value(
     of element: Any, at key: @autoclosure () -> String, depth: Int
   ) throws(PropertyListError) -> PropertyListValue {

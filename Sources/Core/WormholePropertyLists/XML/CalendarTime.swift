@@ -90,7 +90,7 @@ extension CalendarTime: CustomStringConvertible {
 }
 
 extension BinaryInteger {
-  /// The number with so many digits at least, the first ones zeros.
+  /// The number with at least that many digits, padded with zeros.
   package func padded(to digits: Int, radix: Int = 10) -> String {
     let text = String(self, radix: radix)
     return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text

@@ -13,7 +13,7 @@ struct XMLPropertyListScanner {
     case no = "false"
   }
 
-  /// A container whose end was not reached yet.
+  /// A container whose end has not been reached yet.
   private struct Container {
     let tag: Tag
     var elements: [PropertyListValue] = []

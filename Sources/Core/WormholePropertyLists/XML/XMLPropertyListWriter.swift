@@ -133,7 +133,7 @@ struct XMLPropertyListWriter {
 }
 
 extension PropertyListValue {
-  /// The time now, or the nearest that XML has digits for: a clock may show any.
+  /// The current time, or the nearest that XML has digits for: a clock may show any time.
   package static var now: PropertyListValue {
     let seconds = CalendarTime.nearestWritable(Date().timeIntervalSinceReferenceDate)
     return .date(Date(timeIntervalSinceReferenceDate: seconds))

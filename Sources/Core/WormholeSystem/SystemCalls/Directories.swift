@@ -33,7 +33,7 @@ package enum RenameMode: Sendable {
   /// | renamed entry | steps | meanwhile, and after a crash between them |
   /// |---|---|---|
   /// | a directory | `renameat`, which replaces an empty directory and refuses any other | – |
-  /// | any other file | `linkat`, which refuses a taken name; then `unlinkat` of the old one | it has both names |
+  /// | any other file | `linkat`, which refuses a taken name; `unlinkat` of the old one | it has both names |
   ///
   /// The new name has exactly one winner in both cases. The old name of a file may have two: two
   /// processes that move one file to two names may both succeed. So a process that moves a file
