@@ -35,7 +35,7 @@ package final class CallEndpoint: Sendable {
 
   private struct State {
     var open: [CallKey: Open] = [:]
-    /// What the open calls have together.
+    /// The bytes of all open calls.
     var bytes = 0
     var outlets: [String: MailboxSender] = [:]
   }
@@ -60,7 +60,7 @@ package final class CallEndpoint: Sendable {
   /// Creates an endpoint; it takes no calls before `open()`.
   ///
   /// - Parameters:
-  ///   - bytes: How many the calls may have together that are not answered; further ones are refused.
+  ///   - bytes: How many bytes all unanswered calls may have; further calls are refused.
   ///   - notice: called with each notice; see `handler`.
   ///   - handler: called with each call, one at a time, possibly on the monitor's thread, so it
   ///     must be short.
@@ -104,7 +104,7 @@ package final class CallEndpoint: Sendable {
   /// had died. The endpoint may be opened again, with a new address.
   package func close() { end(asDeath: false) }
 
-  /// Ends all calls as the death of its process would, for the other processes; here as `close`.
+  /// Ends all calls: for other processes like the death of this one, here like `close`.
   package func abandon() { end(asDeath: true) }
 
   private func end(asDeath: Bool) {
@@ -149,7 +149,7 @@ package final class CallEndpoint: Sendable {
     return new
   }
 
-  /// Begins a call, which is still to be posted.
+  /// Begins a call, which is posted later.
   ///
   /// - Parameters:
   ///   - subject: a word chosen by the client, for `endCalls(about:as:)`.
@@ -204,8 +204,8 @@ package final class CallEndpoint: Sendable {
     return outcome
   }
 
-  /// Blocks the calling thread until a latch is raised, probably by the end of a call, or a deadline has
-  /// passed.
+  /// Blocks the calling thread until a latch is raised, probably by the end of a call, or a
+  /// deadline has passed.
   package func block(for latch: WakeLatch, until deadline: ContinuousClock.Instant) {
     guard let mailbox = mailbox.withLock({ $0 }) else { return latch.block(until: deadline) }
     mailbox.lead(for: latch, until: deadline)
@@ -332,7 +332,7 @@ package final class CallEndpoint: Sendable {
 }
 
 extension PropertyListValue {
-  /// The memory that it takes, roughly.
+  /// The approximate memory that it takes.
   fileprivate var contentBytes: Int {
     switch self {
     case .string(let text): PropertyListLimits.bytesPerNode + text.utf8.count

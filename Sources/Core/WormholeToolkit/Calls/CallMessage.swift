@@ -12,7 +12,8 @@ package import WormholePropertyLists
 /// cancel    replyTo
 /// ```
 ///
-/// A notice has no `id`, only its `value`, because it is not answered. A call is identified by its id and by the mailbox that its answer goes to.
+/// A notice has no `id`, only its `value`, because it is not answered. A call is identified by its
+/// id and by the mailbox that its answer goes to.
 enum CallMessage: Sendable {
   case request(CallKey, PropertyListValue, Expiry)
   case answer(id: UInt64, CallAnswer)
@@ -97,7 +98,7 @@ package enum CallAnswer: Sendable {
   case reply(PropertyListValue)
   /// - Parameters:
   ///   - code: a word that both ends know. `notAnswered` and `queueFull` belong to `CallEndpoint`.
-  ///   - details: what a program can use of the reason.
+  ///   - details: the part of the reason that a program can use.
   case failure(code: String, reason: String, details: PropertyListValue? = nil)
 }
 

@@ -19,8 +19,8 @@ package struct IsolatedHandler<Argument>: @unchecked Sendable {
     self.isCalledOnMain = isCalledOnMain
   }
 
-  /// Runs the handler; for an actor's handler, this method returns before. Handlers of the main
-  /// actor run in the order of the calls, those of other actors in no order.
+  /// Runs the handler; does not wait for an actor's handler. Handlers of the main actor run in the
+  /// order of the calls, those of other actors in no order.
   ///
   /// - Parameter argument: Created for this call, and not used elsewhere.
   package func callAsFunction(_ argument: Argument) {

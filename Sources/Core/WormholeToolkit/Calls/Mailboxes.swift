@@ -177,8 +177,8 @@ package final class MailboxSender: Sendable {
   ///   large, or errors of the file system; nothing is posted then. On etcd `tooLarge` beyond 1 MiB,
   ///   and `outcomeUnknown` if an answer was lost and the mailbox ended, or no other answer came in
   ///   10 seconds, or by the deadline.
-  /// - Complexity: connect and send for a small one; otherwise create, flock, write, rename, close, and a
-  ///   listing after each sixteenth of the limits. On etcd one transaction.
+  /// - Complexity: connect and send for a small one; otherwise create, flock, write, rename, close,
+  ///   and a listing after each sixteenth of the limits. On etcd one transaction.
   package func post(
     _ value: PropertyListValue, until deadline: ContinuousClock.Instant? = nil
   ) throws -> Outcome {

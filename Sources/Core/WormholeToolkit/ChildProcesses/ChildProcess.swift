@@ -41,8 +41,8 @@ package struct ChildProcess: ~Copyable, Sendable {
   ///   - arguments: The arguments without the program's own name.
   ///   - environment: The whole environment, as "NAME=value"; nil passes on this process's.
   ///   - inherited: The file that the program and its descendants have open as descriptor 10.
-  ///   - directory: Its current directory, in which a relative path to the program begins; nil for that of
-  ///     this process.
+  ///   - directory: Its current directory, where a relative path to the program begins; nil for
+  ///     this process's.
   ///   - endsWithParent: Whether the program is killed when the calling thread ends, at the latest
   ///     with its process (`PR_SET_PDEATHSIG`). Programs that it starts are not killed, and a
   ///     program that changes its user is exempt.

@@ -45,7 +45,7 @@ package final class LineProcess: Sendable {
   }
 
   deinit {
-    // It fails if it has ended already, which is the aim.
+    // It fails if the program has ended already, which is the aim.
     try? end()
   }
 
@@ -60,8 +60,8 @@ package final class LineProcess: Sendable {
 
   /// Writes a text to the program's standard input.
   ///
-  /// - Throws: `.timedOut` if the program has not read enough of it by the deadline, so that only a part is
-  ///   written; `.brokenPipe` if the program does not read it any more.
+  /// - Throws: `.timedOut` if the program has not read enough of it by the deadline, so that only a
+  ///   part is written; `.brokenPipe` if the program no longer reads it.
   package func type(
     _ text: String, until deadline: ContinuousClock.Instant = .now + .seconds(10)
   ) throws(Errno) {

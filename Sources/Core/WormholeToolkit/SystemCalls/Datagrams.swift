@@ -4,8 +4,8 @@ package import WormholeSystem
 /// Datagrams between processes of this machine: each arrives whole, in the order of its sender, or is
 /// refused. A path to a socket has at most 107 bytes (unix(7)).
 extension FileDescriptor {
-  /// Sends a datagram to a Unix socket, and never waits for its receiver. The corresponding C functions are
-  /// `socket`, `connect` and `send`.
+  /// Sends a datagram to a Unix socket, and never waits for its receiver. The corresponding C
+  /// functions are `socket`, `connect` and `send`.
   ///
   /// - Parameter address: A path, or, after an `@`, a name in the abstract namespace.
   /// - Throws: As `datagramSocket(to:)` and `sendDatagram(_:)`.
@@ -19,8 +19,8 @@ extension FileDescriptor {
   /// `connect`.
   ///
   /// - Parameter address: A path, or, after an `@`, a name in the abstract namespace.
-  /// - Throws: `.fileNameTooLong` for a longer address; `.noSuchFile` or ECONNREFUSED if no process receives
-  ///   there.
+  /// - Throws: `.fileNameTooLong` for a longer address; `.noSuchFile` or ECONNREFUSED if no process
+  ///   receives there.
   package static func datagramSocket(to address: String) throws(Errno) -> FileDescriptor {
     let made = try datagramSocket()
     try made.connect(to: address)
@@ -67,7 +67,7 @@ extension FileDescriptor {
     name.sun_family = sa_family_t(AF_UNIX)
     var path = Array(address.utf8)
     guard path.count < MemoryLayout.size(ofValue: name.sun_path) else { throw .fileNameTooLong }
-    // The length counts for an abstract name, and a path ends at a zero.
+    // The length delimits an abstract name; a path ends at a zero.
     if path.first == UInt8(ascii: "@") { path[0] = 0 } else { path.append(0) }
     let length = (MemoryLayout.offset(of: \sockaddr_un.sun_path) ?? 0) + path.count
     withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: path) }
@@ -78,7 +78,7 @@ extension FileDescriptor {
     }
   }
 
-  /// Sends a datagram where the socket is connected, and never waits. The C function is `send`.
+  /// Sends a datagram to the connected socket, and never waits. The C function is `send`.
   ///
   /// - Throws: `.wouldBlock` if too many wait for the receiver; ECONNREFUSED if its process has ended.
   package func sendDatagram(_ bytes: [UInt8]) throws(Errno) {
@@ -90,7 +90,7 @@ extension FileDescriptor {
 
   /// Takes the next datagram, and never waits. The C function is `recv`.
   ///
-  /// - Returns: Its bytes; nil if none waits. A longer one than `maximumBytes` counts as empty.
+  /// - Returns: Its bytes; nil if none waits. One longer than `maximumBytes` counts as empty.
   package func receiveDatagram(maximumBytes: Int) throws(Errno) -> [UInt8]? {
     do throws(Errno) {
       return try withTemporaryBytes(maximumBytes) { buffer throws(Errno) in

@@ -12,13 +12,13 @@ package func localTime(_ seconds: Int64) -> (hour: Int, minute: Int, second: Int
   return (Int(parts.tm_hour), Int(parts.tm_min), Int(parts.tm_sec))
 }
 
-/// Returns the next instant at which the local clock shows a time of the day.
+/// Returns the next instant at which the local clock shows a time of day.
 ///
-/// The corresponding C functions are `localtime_r` and `mktime`. A time that a day lacks, because the clock
-/// is put forward, is the one that many minutes after the change. A time that a day has twice is the next
-/// one.
+/// The corresponding C functions are `localtime_r` and `mktime`. If a day lacks the time because
+/// the clock is put forward, the result is as many minutes after the change. If a day has it twice,
+/// the result is the next one.
 ///
-/// - Parameter now: In seconds since 1970, as the result.
+/// - Parameter now: In seconds since 1970, like the result.
 /// - Returns: Nil if the C library knows no local time.
 package func nextLocalTime(hour: Int, minute: Int, after now: Int) -> Int? {
   var (moment, parts) = (time_t(now), tm())

@@ -45,12 +45,12 @@ package struct TreeCopy {
 
   /// Copies an entry of one directory to another, where its new name must be free.
   ///
-  /// - Parameter leave: takes each entry that cannot be read, with the reason, and the copy goes on without
-  ///   it; without this the first one ends the copy.
-  /// - Throws: `TreeError` with the path of the entry that could not be copied; also when the item
+  /// - Parameter leave: takes each entry that cannot be read, with the reason, and the copy
+  ///   continues without it; if nil, the first one ends the copy.
+  /// - Throws: `TreeError` with the path of the entry that could not be copied, even if the item
   ///   itself is missing, or is a socket. The errors of `check`.
-  /// - Complexity: about eight calls of the kernel for a file, and its content; memory for one piece
-  ///   of a file and for the names of a directory's directories.
+  /// - Complexity: about eight calls of the kernel for a file, and its content; memory for one
+  ///   piece of a file and for the names of a directory's subdirectories.
   package func copy(
     _ name: FileName, at source: Int32, to newName: FileName, at target: Int32,
     leaving leave: ((TreeError) -> Void)? = nil
@@ -108,7 +108,7 @@ func makeAndOpen(_ name: FileName, at directory: Int32) throws(Errno) -> SharedD
   return SharedDescriptor(try openDirectory(name, at: directory))
 }
 
-/// Goes on without entries that cannot be read, if the caller takes them.
+/// Continues without entries that cannot be read, if the caller takes them.
 private struct LeavingOut {
   let take: ((TreeError) -> Void)?
 

@@ -185,8 +185,8 @@ private func manifestStatus(
 extension TreeManifest.Entry {
   /// Whether the entry is unchanged.
   ///
-  /// Of a directory only owner and mode count, because its entries are compared themselves. A second
-  /// name of a file changes the time of its last change, too, so that time counts only when the file
+  /// For a directory only owner and mode count, because its entries are compared themselves. A
+  /// second name changes a file's time of last change, too, so that time counts only if the file
   /// has as many names as before.
   ///
   /// - Parameter apartFromNames: whether that time never counts, because a name was added and removed.

@@ -6,16 +6,16 @@ import WormholeSystem
 
 /// A mailbox in a directory; see `MailboxDirectory` for its files.
 ///
-/// A few small entries are read on the monitor's own thread, because each hop to another thread costs
-/// more than reading them; many entries, large ones and complete scans go to a queue. A thread of its
-/// own waits for messages on the wire. One of these threads has the turn at a time.
+/// A few small entries are read on the monitor's own thread, because each hop to another thread
+/// costs more than reading them; many entries, large ones and complete scans go to a queue. A
+/// separate thread waits for messages on the wire. One of these threads has the turn at a time.
 ///
-/// **Order.** Messages are taken from the wire by the thread that has the turn, after it has found the
-/// names of files: so those that were sent before these files are among them. A message whose sender
-/// stored a file before it that was not seen yet makes the thread look at all files first. What was
-/// found is delivered by its order.
+/// **Order.** The thread that has the turn finds the names of files, and then takes messages from
+/// the wire: so those sent before these files are among them. If a message's sender stored a file
+/// before it that was not seen yet, the thread looks at all files first. What was found is
+/// delivered by its order.
 final class DirectoryMailbox: Mailbox {
-  /// How many entries are read on the monitor's thread at most.
+  /// The largest number of entries that are read on the monitor's thread.
   private static let promptEntries = 8
   private static let promptBytes = 65_536
 
@@ -34,7 +34,7 @@ final class DirectoryMailbox: Mailbox {
     var turns: ArraySlice<DispatchSemaphore> = []
     var news: WatchNews?
     var backlog = WireBacklog()
-    /// Whether an entry could not be read, for a lack of descriptors for example: until it is read,
+    /// Whether an entry could not be read, for example for lack of descriptors: until it is read,
     /// each look begins with it, so that no later entry overtakes it.
     var isBehind = false
     /// Whether another look is due because of it.
@@ -156,7 +156,7 @@ final class DirectoryMailbox: Mailbox {
         var isOn = true
         while isOn {
           isOn = wire.wait()
-          // After its end, what was sent before.
+          // After its end, take what was sent before.
           guard let self else { return }
           read(from: wire)
         }
@@ -354,7 +354,7 @@ final class DirectoryMailbox: Mailbox {
   }
 
   private func deliver(_ message: MailboxWire.Message) {
-    // A reason would be the sender's: it wrote no property list.
+    // The fault is the sender's: it wrote no property list.
     guard let value = try? PropertyListValue(bytes: message.content),
       !state.withLock(\.isClosed)
     else { return }

@@ -98,7 +98,7 @@ package struct MailboxDirectory: Sendable {
     let directory = try FileDescriptor.openBeneath(path, at: container, [.pathOnly, .directory])
     let owner = try root.access.createFile(Self.owner, at: directory.rawValue)
     guard try owner.tryLock(.exclusive), try owner.status().links > 0 else { return nil }
-    // Files are the way without it, so the reason does not matter.
+    // Without it messages go as files, so the reason does not matter.
     let wire = try? MailboxWire(in: directory.rawValue, root.access)
     return try LockedDirectory(directory, owner, wire)
   }
@@ -210,11 +210,10 @@ struct DirectoryMailboxes: MailboxStore {
     let place = place(address)
     let queue = Blocking.queue()
     let looks = FollowUpChecks()
-    // Neither on the monitor's thread nor on that of the timers, because those must not wait for
-    // files.
+    // Not on the monitor's thread or the timers' thread, because those must not wait for files.
     looks.use { [weak looks] in
       queue.async { [looks] in
-        // After an error, a lack of descriptors for example, the next check reports it.
+        // After an error, such as a lack of descriptors, the next check reports it.
         guard (try? place.isDead()) == true, looks?.end() == true else { return }
         ended()
       }
@@ -278,7 +277,7 @@ private final class DirectoryMailboxWriter: MailboxWriter {
     }
   }
 
-  /// How long messages go as files after the receiver has fallen behind, in nanoseconds.
+  /// How long messages go as files after the receiver fell behind, in nanoseconds.
   private static let pause: UInt64 = 2_000_000
   /// The same after there was no socket, or no process behind it.
   private static let longPause: UInt64 = 1_000_000_000

@@ -2,10 +2,10 @@ import Synchronization
 package import Wormhole
 import WormholeSystem
 
-/// `mailboxes/<address>/wire`: a Unix socket for small messages between two live processes, which costs a
-/// send and a receive in place of a file. A file is the way behind it at every step: for large content,
-/// for a receiver that has fallen behind or has no socket, for programs that know only files, and while
-/// somebody observes the mailboxes (`MailboxObservation`).
+/// `mailboxes/<address>/wire`: a Unix socket for small messages between two live processes, which
+/// costs a send and a receive instead of a file. A file is the fallback at every step: for large
+/// content, for a receiver that has fallen behind or has no socket, for programs that know only
+/// files, and while a process observes the mailboxes (`MailboxObservation`).
 ///
 /// A datagram, its numbers with the most significant byte first:
 ///
@@ -17,9 +17,9 @@ import WormholeSystem
 /// the rest  the content
 /// ```
 ///
-/// **Order.** The last number says whether a file comes before the datagram; and the datagrams that come
-/// before a file are in the socket when the file gets its name. So the receiver puts both in order
-/// (`DirectoryMailbox`).
+/// **Order.** The last number says whether a file comes before the datagram; and the datagrams that
+/// come before a file are in the socket when the file gets its name. So the receiver puts both in
+/// order (`DirectoryMailbox`).
 ///
 /// **Its end.** What waits in the socket ends with the receiver, as its unread files do.
 final class MailboxWire: Sendable {
@@ -70,19 +70,19 @@ final class MailboxWire: Sendable {
   private let isLed = Atomic(false)
   /// How often in a row a receive has failed: meanwhile the socket may stay readable.
   private let failures = Atomic(0)
-  /// After so many, senders are left to use files.
+  /// After this many, senders have to use files.
   private static let mostFailures = 5
 
   /// Makes the socket of a mailbox.
   ///
   /// - Parameter directory: The mailbox's, before others know it.
-  /// - Throws: Where the file system has no sockets, there is no /proc, no descriptor is left, or a call is
-  ///   forbidden.
+  /// - Throws: If the file system has no sockets, /proc or a free descriptor is missing, or a call
+  ///   is forbidden.
   init(in directory: Int32, _ access: ContainerAccess) throws(Errno) {
     // By the descriptor, because a container's path may be longer than an address.
     counter = try .wakeUpCounter()
     socket = try .datagramSocket(receivingAt: "/proc/self/fd/\(directory)/\(Self.name)")
-    // A sandbox may forbid to receive; then there must be no wire.
+    // A sandbox may forbid receiving; then there must be no wire.
     _ = try socket.receiveDatagram(maximumBytes: 1)
     try setPermissions(FileName(Self.name), at: directory, access.fileMode)
   }
@@ -105,7 +105,7 @@ final class MailboxWire: Sendable {
     return false
   }
 
-  /// Waits as `wait`, on the thread of a caller, until a latch is raised or a deadline has passed.
+  /// Waits like `wait`, on a caller's thread, until a latch is raised or a deadline has passed.
   ///
   /// - Parameter read: Delivers what has come; false if another thread does.
   /// - Returns: False if another thread leads already, or the wait has to go on without leading.
@@ -129,7 +129,7 @@ final class MailboxWire: Sendable {
       }
       return true
     } catch {
-      // No memory: wait in the other way.
+      // No memory: wait the other way.
       return !latch.sleepsNoMore()
     }
   }
