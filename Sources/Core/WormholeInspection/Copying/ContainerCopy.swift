@@ -1,8 +1,8 @@
 package import Wormhole
 import WormholeSystem
 
-/// The copy of a whole container to another place, of either kind: complete except for the entries that
-/// cannot be read, which the summary names, or not made at all.
+/// The copy of a whole container to another place, of either kind: complete except for the entries
+/// that cannot be read, which the summary names, or not made at all.
 ///
 /// The copy has everything that outlives processes: values with their publishers and expiry, states
 /// of notifications, the last present processes, queues with all waiting, taken, kept and recorded
@@ -148,7 +148,7 @@ package struct ContainerCopy {
     return summary
   }
 
-  /// Ends the copy also at its deadline, unless the container cannot change.
+  /// Also ends the copy at its deadline, unless the container cannot change.
   func checkAll() throws {
     try check()
     guard !isStill, ContinuousClock.now >= deadline else { return }
@@ -171,7 +171,7 @@ package struct ContainerCopy {
       remedy: "end it first, so that it does not go on with the original")
   }
 
-  /// Refuses a directory in the container itself: the copy would be copied, too, without an end.
+  /// Refuses a directory in the container itself: the copy would be copied, too, without end.
   private func refuseInside(_ location: String) throws {
     var place = try SharedContainer.absolute(location)
     try reading {

@@ -4,21 +4,21 @@ import WormholeSystem
 /// The removal of a whole container.
 ///
 /// **What a crash leaves.** In a directory the file that makes it a container is removed last, so
-/// an interrupted removal can be repeated. On etcd all keys are removed in one step, and after it
-/// this machine's directory of the container. A process that continues to use the container creates
+/// an interrupted removal can be repeated. On etcd all keys are removed in one step, and then this
+/// machine's directory of the container. A process that continues to use the container creates
 /// parts of it again.
 package struct ContainerRemoval {
   private let container: SharedContainer
   /// Whether it is removed although processes use it.
   package var allowsUse = false
-  /// Whether to remove files, too, that programs keep beside the container's own entries.
+  /// Whether to also remove files that programs keep beside the container's own entries.
   package var removesFiles = false
 
   private static let action = "remove the container"
 
   package init(of container: SharedContainer) { self.container = container }
 
-  /// - Returns: The names of the files of programs that were left in its directory, sorted.
+  /// - Returns: The names of programs' files that were left in its directory, sorted.
   /// - Throws: `AppGroupError`: `timedOut` with a process that uses it; or an error of the file system or
   ///   of etcd: the rest still exists.
   /// - Complexity: One call for a file, four for a directory. On etcd one transaction.
@@ -64,7 +64,7 @@ package struct ContainerRemoval {
 }
 
 extension SharedContainer {
-  /// Whether an entry of a container's directory belongs to the container, or is about to.
+  /// Whether an entry of a container's directory belongs to the container, or soon will.
   static func isOurs(_ name: FileName) -> Bool {
     ownEntries.contains(name.text) || isStaged(name)
   }

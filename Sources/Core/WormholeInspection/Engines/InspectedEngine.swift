@@ -42,7 +42,8 @@ package enum ClusterExamination {
   case nothing
   /// The members of an etcd cluster, and their leader.
   case members
-  /// In a directory each entry of a queue and each message of a log; on etcd also clocks, watches, certificates, the history, keys and leases, which takes some twenty requests.
+  /// In a directory each entry of a queue and each message of a log; on etcd also clocks, watches,
+  /// certificates, the history, keys and leases, which takes about twenty requests.
   case everything
 }
 

@@ -19,7 +19,7 @@ extension ContainerInspection {
     case .queue: lookAtQueue(owner)
     case .log: lookAtLog(owner)
     case .value, .notification:
-      // What cannot be looked at is there.
+      // A name that cannot be looked at counts as used.
       if kind == .notification, (try? container.notification(identifier).isUsed()) == false {
         return
       }

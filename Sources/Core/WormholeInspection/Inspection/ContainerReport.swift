@@ -171,7 +171,7 @@ extension ContainerReport {
     public let name: String
     /// Its directory.
     public let path: String
-    /// The number of waiting entries, with those in the files that a consumer had taken that has ended.
+    /// The number of waiting entries, including those in files taken by a consumer that has ended.
     public package(set) var waiting = 0
     /// The number of waiting entries that are delayed and not due yet.
     public package(set) var delayed = 0
@@ -256,7 +256,7 @@ extension ContainerReport {
   /// for lease in try container.report().leases { print(lease.identifier, "is held by", lease.holder) }
   /// ```
   public struct HeldLease: Sendable {
-    /// The reason why other processes may take over a lease.
+    /// Why other processes may take over a lease.
     ///
     /// ```swift
     /// for lease in try container.report().leases {
@@ -280,8 +280,8 @@ extension ContainerReport {
     /// The term that the holder declared; nil if it has declared none, or keeps the lease as long as
     /// it runs.
     public let term: Duration?
-    /// The reason why other processes may take it over, if any. They do so when they need it, so it
-    /// blocks no process.
+    /// Why other processes may take it over; nil if they may not. They do so when they need it, so
+    /// it blocks no process.
     public let overdue: Overdue?
   }
 
@@ -383,7 +383,7 @@ extension ContainerReport {
     public package(set) var watches = 0
     /// The number of instances of all visible processes of the user.
     public package(set) var instances = 0
-    /// The reason why a new listener would get no watch; nil if it would get one.
+    /// Why a new listener would get no watch; nil if it would get one.
     public package(set) var refusal: AppGroupError?
   }
 }

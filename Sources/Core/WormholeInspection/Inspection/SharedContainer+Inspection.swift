@@ -11,8 +11,8 @@ extension SharedContainer {
   /// it could not cover everything, the report is partial.
   ///
   /// - Throws: `AppGroupError` if the container itself can no longer be used.
-  /// - Complexity: Reads every value, and in a directory every entry and message, up to 512 MiB in all, /proc/locks, and /proc of this user's
-  ///   processes.
+  /// - Complexity: Reads every value, and in a directory every entry and message, up to 512 MiB in
+  ///   all, /proc/locks, and /proc of this user's processes.
   public func report() throws -> ContainerReport {
     try report(.everything)
   }
@@ -177,7 +177,7 @@ extension SharedContainer {
   }
 }
 
-/// Takes one of several steps of a work that goes on without it.
+/// Takes one step of a work that continues even if the step fails.
 ///
 /// - Parameter code: The kind of an error that neither the kernel nor an engine has reported.
 /// - Returns: Why it failed; nil if it did not.

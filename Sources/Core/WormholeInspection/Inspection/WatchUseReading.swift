@@ -1,8 +1,8 @@
 import Wormhole
 import WormholeSystem
 
-/// The inotify instances and watches of this user's processes, as far as /proc shows them, beside
-/// the kernel's limits (inotify(7), "/proc interfaces"; proc_pid_fdinfo(5)).
+/// The inotify instances and watches of this user's processes, as far as /proc shows them, and the
+/// kernel's limits (inotify(7), "/proc interfaces"; proc_pid_fdinfo(5)).
 enum WatchUseReading {
   private static let maximumProcesses = 10_000
   private static let maximumDescriptors = 10_000

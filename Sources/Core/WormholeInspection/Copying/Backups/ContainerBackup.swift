@@ -30,8 +30,8 @@ package struct ContainerBackup {
   ///     `.wormhole-backup-`.
   ///   - deadline: Checked between all steps, and several times a second.
   /// - Returns: What was copied.
-  /// - Throws: `AppGroupError`, as `ContainerCopy.run`; an error of a program. Then the bytes that were
-  ///   written are not whole, and `restore` refuses them.
+  /// - Throws: `AppGroupError`, as `ContainerCopy.run`; an error of a program. Then the written
+  ///   bytes are incomplete, and `restore` refuses them.
   package func run(
     _ name: String, to output: Int32, stagedIn directory: String,
     until deadline: ContinuousClock.Instant
@@ -151,7 +151,7 @@ package struct ContainerBackup {
     }
   }
 
-  /// Gives the errors of the programs sentences: gzip(1) reads or writes the archive, and tar(1) the tree.
+  /// Words the programs' errors: gzip(1) reads or writes the archive, tar(1) the tree.
   private static func reportingPrograms(
     _ action: String, archive: String, tree: String, _ body: () throws -> Void
   ) throws {

@@ -1,8 +1,8 @@
 import Wormhole
 import WormholeSystem
 
-/// Visits everything that an archive has or will have: directories, files, links and FIFOs. No step follows
-/// a link or opens a FIFO.
+/// Visits everything that an archive has or will have: directories, files, links and FIFOs. No step
+/// follows a link or opens a FIFO.
 struct PlainTree: TreeVisitor {
   /// Why an entry may not be in an archive.
   enum Fault {
@@ -38,7 +38,7 @@ struct PlainTree: TreeVisitor {
       return nil
     }
     if status.kind == .directory { return () }
-    // A program that comes from elsewhere does not run as its owner.
+    // A program from elsewhere does not run as its owner.
     if status.kind == .regular, status.permissions & 0o6000 != 0 {
       try setPermissions(entry.name, at: place.rawValue, status.permissions & 0o1777)
     }

@@ -3,21 +3,21 @@ import WormholeSystem
 import WormholeToolkit
 
 extension ProgramPair {
-  /// Why one of the programs, tar(1) or gzip(1), has not done its work.
+  /// Why one of the programs, tar(1) or gzip(1), failed.
   struct Failure: Error {
     let program: String
     /// How it ended; nil if it was not found.
     let end: Termination?
-    /// What both programs have said, line by line.
+    /// What both programs printed, line by line.
     let lines: [String]
   }
 }
 
 extension ProgramPair.Failure {
-  /// Whether the path of a sentence is that of the files, not that of the archive.
+  /// Whether a sentence names the path of the files, not that of the archive.
   var isOfTar: Bool { program == "tar" && end != nil }
 
-  /// Whether what the program has read is to blame.
+  /// Whether the input of the program is to blame.
   var isOfContent: Bool { errorNumber == nil && isUnderstood }
 
   /// Whether the program has accepted its arguments: then it ends with 2 for an error, and gzip(1) also
@@ -26,7 +26,7 @@ extension ProgramPair.Failure {
     end == .exited(2) || end == .exited(1) && program == "gzip"
   }
 
-  /// The error of the kernel that the program has met.
+  /// The kernel's error that the program met.
   private var errorNumber: Errno? {
     switch end {
     case .killed(Signal.brokenPipe.rawValue): return .brokenPipe
@@ -37,7 +37,7 @@ extension ProgramPair.Failure {
         .tooManyOpenFiles, .tooManyOpenFilesInSystem, .badFileDescriptor,
       ]
       let found = errors.first { error in lines.contains { $0.hasSuffix(": \(error)") } }
-      // Of a write that was done in part tar(1) does not name the error.
+      // tar(1) does not name the error of a partial write.
       return found ?? (lines.contains { $0.contains(": Wrote only ") } ? .noSpace : nil)
     default: return nil
     }

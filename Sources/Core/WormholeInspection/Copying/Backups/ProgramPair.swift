@@ -20,9 +20,9 @@ final class ProgramPair {
 
   /// The time between two calls of the check.
   private static let interval: Duration = .milliseconds(50)
-  /// The most that is kept of what the programs say.
+  /// The most that is kept of the programs' messages.
   private static let maximumText = 4 << 10
-  /// How long the end of a program that was killed is waited for.
+  /// How long to wait for the end of a killed program.
   private static let killTime: Duration = .seconds(10)
 
   private let errors: SharedDescriptor
@@ -31,8 +31,8 @@ final class ProgramPair {
   private let first: Running
   private let second: Running
 
-  /// Starts both programs, each given by its name and its arguments. They are killed when the calling
-  /// thread ends.
+  /// Starts both programs, each given by its name and its arguments. They are killed when the
+  /// calling thread ends.
   ///
   /// - Parameters:
   ///   - input: What the first one reads; nil for nothing.
@@ -107,7 +107,7 @@ final class ProgramPair {
   private func wait() throws(Errno) {
     let programs = [first, second]
     let ready = try waitReadable(
-      // For the number -1 poll(2) does not wait.
+      // poll(2) does not wait for the number -1.
       programs.map { $0.end == nil ? $0.process.descriptor : -1 } + [errors.descriptor.rawValue],
       until: .now + Self.interval)
     for (program, isReady) in zip(programs, ready) where isReady {

@@ -5,13 +5,14 @@ import WormholeSystem
 /// A picture of a directory that processes continue to use: a separate container, as the original
 /// was at one moment.
 ///
-/// | step | the cost for others |
-/// |---|---|
-/// | a pass reads everything, and records the version of each item | nothing |
-/// | further passes read again what has a new version, until one finds no change: then the picture is as the container was when that pass began | nothing |
-/// | at the first sight of a change a sign is put up; if passes find changes for a second longer, changes wait for a pass or two (`CopyPauseFile`) | three calls for each change, and the time of the passes: one call for each name |
+/// 1. A pass reads everything, and records the version of each item. It costs others nothing.
+/// 2. Further passes read again what has a new version, until one finds no change: then the picture
+///    is as the container was when that pass began. They cost others nothing.
+/// 3. At the first sight of a change a sign is put up; if passes find changes for a second longer,
+///    changes wait for a pass or two (`CopyPauseFile`). This costs three calls for each change, and
+///    the time of the passes: one call for each name.
 ///
-/// So it ends however busy the container is, as long as its users are of this package; files that
+/// So it ends, however busy the container is, as long as all its users use this package; files that
 /// other programs change all the time are read for `patience`; then the picture fails.
 ///
 /// **Content.** Values, states and records of presence are written as a look finds them, so a
@@ -29,8 +30,8 @@ final class ContainerPicture {
   private static let passesWithoutPause = 3
   /// The time from the first sight of a change.
   private var sign: PicturePause?
-  /// Whether the first pass was so long that its sign was taken down. Otherwise each change would cost three
-  /// calls for all that time, and another copier could not pause.
+  /// Whether the first pass was so long that its sign was taken down. Otherwise each change would
+  /// cost three calls for all that time, and another copier could not pause.
   private var isLong = false
   /// For tests: the number of passes.
   private(set) var passes = 0
@@ -186,7 +187,7 @@ private struct ValuePicture {
     let handle = try root.handle()
     let directory = handle.descriptor.rawValue
     for (index, (kind, part)) in root.meanings.enumerated() {
-      // One that has vanished, or cannot be read any more, stays in it.
+      // An entry that has vanished, or can no longer be read, stays in it.
       var left = things[index] ?? [:]
       for entry in try SharedContainer.listed(kind, in: root, &faults) {
         try check()

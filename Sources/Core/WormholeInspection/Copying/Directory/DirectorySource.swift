@@ -28,7 +28,7 @@ struct DirectorySource: CopySource {
     return true
   }
 
-  /// Reads each name of a kind; the errors of `body` are no faults of a name.
+  /// Reads each name of a kind; the errors of `body` are not faults of a name.
   private func forEach(
     _ kind: NameKind, _ faults: inout NameFaults, _ body: (CopiedKey) throws -> Void,
     _ read: @escaping (_ name: String, _ put: (CopiedKey) throws -> Void) throws -> Void
@@ -101,7 +101,7 @@ struct QueueKeys {
     return found.map(\.batch)
   }
 
-  /// Returns the content of a batch, of which workers may have shared the entries.
+  /// Returns the content of a batch, whose entries workers may have shared.
   private func content(
     of name: EntryFile, _ files: [(batch: EntryFile, part: String)]
   ) throws -> ([UInt8], [Batch.Entry])? {

@@ -11,7 +11,7 @@ struct LogKeys {
       let bytes = try snapshot.storedBytes(), let place = try LogDirectory(log.value.directory)
     else { return }
     try put(CopiedKey(stateOfLog: log.name, bytes))
-    // Other numbers are of files that another program has put there, or of messages that were taken away.
+    // Other numbers belong to another program's files, or to messages that were taken away.
     let last = try place.head(after: state.head)
     for number in try place.numbers().sorted() where state.first <= number && number <= last {
       guard case .bytes(let bytes, _) = try place.read(number) else { continue }

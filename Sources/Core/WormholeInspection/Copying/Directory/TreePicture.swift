@@ -76,7 +76,7 @@ final class TreePicture {
 
   /// Copies the changes since the last pass, and returns their number.
   func pass() throws -> Int {
-    // One that has vanished, or cannot be read any more, stays in it.
+    // An item that has vanished, or can no longer be read, stays in it.
     var left = known
     var changes = 0
     var missed = NameFaults()
@@ -175,7 +175,7 @@ final class TreePicture {
     return .refused(action, path: path, refusal)
   }
 
-  /// Names the whole path in an error of the kernel; of the copy, if there was no room.
+  /// Names the whole path in the kernel's error: in the copy if there was no room.
   ///
   /// - Parameter place: The parts of the path of the directory that holds the tree.
   private func naming<Result>(

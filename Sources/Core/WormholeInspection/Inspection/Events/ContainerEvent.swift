@@ -53,8 +53,8 @@ extension ContainerEvent.Author {
 package typealias KnownMembers = [String: PresenceMember]
 
 extension KnownMembers {
-  /// Records the present registrations, by their ids; returns the events of the processes that had none
-  /// before, and of those that have none any more. A consumer has two while it joins.
+  /// Records the present registrations, by their ids; returns the events of processes that had none
+  /// before, or have none any more. A consumer has two while it joins.
   package mutating func update(
     _ live: KnownMembers, _ kind: NameKind, _ name: String
   ) -> [ContainerEvent] {

@@ -25,7 +25,7 @@ final class DirectoryMonitor: Watching {
 
   var detection: ChangeDetection { looks.withLock { $0.seen["."]?.watch.detection ?? .events } }
 
-  /// The kernel does not report that a directory was removed as long as a process has it open, as this
+  /// The kernel does not report the removal of a directory while a process has it open, as this
   /// process does: so the path is compared with the container now and then.
   private func lookLater() {
     Timers.after(DirectoryLooks.checkInterval) { [weak self] in
@@ -80,7 +80,7 @@ struct DirectoryLooks {
   struct Seen {
     var watch: Watch
     let place: Place?
-    /// The entries, with the versions of values, or the reasons that they cannot be read.
+    /// The entries, with the versions of values, or why they cannot be read.
     var entries: [String: String] = [:]
     // Of the directory of a presence.
     var members: KnownMembers = [:]
@@ -143,8 +143,8 @@ struct DirectoryLooks {
     for path in known { lookAtAll(in: path) }
   }
 
-  /// Reports events at the end of the look, when all directories are watched that existed when they
-  /// happened: then a process that waited for an event causes none that is missed.
+  /// Reports events at the end of the look, when all directories that existed when they happened
+  /// are watched: so no event is missed that a process causes because it waited for one of them.
   private mutating func reportEvents() {
     for event in exchange(&events, with: []) { hear(event) }
   }
@@ -241,7 +241,7 @@ struct DirectoryLooks {
       default: .changed
       }
     guard let change else { return }
-    // A file that cannot be read names nobody.
+    // A file that cannot be read names no process.
     let content = try? directory.map {
       try FileDescriptor.readBeneath(
         path, at: $0.descriptor.rawValue, maximumBytes: Value.maximumFileBytes
