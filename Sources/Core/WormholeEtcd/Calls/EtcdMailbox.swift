@@ -5,7 +5,7 @@ import WormholePropertyLists
 import WormholeSystem
 import WormholeToolkit
 
-/// A mailbox of this process on etcd, which is made again under its address when its session has ended.
+/// A mailbox of this process on etcd, made again under its address when its session has ended.
 ///
 /// Entries are delivered from the events of the watch, on a queue of its own, and deleted on
 /// another, a little later and many at once, because their deletion must not delay etcd's answers

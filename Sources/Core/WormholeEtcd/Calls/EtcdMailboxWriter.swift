@@ -118,7 +118,7 @@ final class EtcdMailboxWriter: MailboxWriter {
       do throws(EtcdError) {
         outcome = try etcd.commit(transaction)
       } catch {
-        // The owner's, so the mailbox has ended.
+        // The owner's lease, so the mailbox has ended.
         guard error.code == .leaseGone, !inDoubt else { throw error }
         return .refused(nil)
       }

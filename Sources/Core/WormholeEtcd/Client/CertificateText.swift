@@ -1,7 +1,7 @@
 import FoundationEssentials
 import WormholePropertyLists
 
-/// What a certificate in PEM says to people: its end, and its subject's common name.
+/// What a certificate in PEM tells people: its end, and its subject's common name.
 ///
 /// It reads the fields of RFC 5280 on the way there, and nothing else; libcurl verifies certificates.
 struct CertificateText: Equatable {
@@ -37,7 +37,7 @@ struct CertificateText: Equatable {
     commonName = name
   }
 
-  /// The fields of a structure in DER: a tag, a length, and so many bytes.
+  /// The fields of a structure in DER: a tag, a length, and that many bytes.
   private struct Fields {
     private(set) var bytes: ArraySlice<UInt8>
 

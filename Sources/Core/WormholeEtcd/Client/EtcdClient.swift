@@ -28,7 +28,7 @@ package final class EtcdClient: Sendable {
     package var revision: Int64 { moment.revision }
   }
 
-  /// How many keys one answer has, unless its request says it.
+  /// The number of keys in one answer, unless its request sets it.
   package static let pageSize = 1_000
 
   /// A request to read a range.
@@ -56,8 +56,8 @@ package final class EtcdClient: Sendable {
     return Content(moment: moment, items: items[0])
   }
 
-  /// Reads all keys of ranges at one revision: the first pages in one request, and then in as many requests
-  /// as further pages.
+  /// Reads all keys of ranges at one revision: the first pages in one request, then each further
+  /// page in its own.
   ///
   /// The newest revision may be compacted away between two pages. Then it reads all of them again,
   /// at the newest revision by then.
@@ -106,7 +106,7 @@ package final class EtcdClient: Sendable {
     }
   }
 
-  /// - Parameter begun: The first page, if it was read already.
+  /// - Parameter begun: The first page, if it has been read already.
   private func read(
     _ part: Part, after begun: Content?, at first: inout EtcdMoment?, pageSize: Int,
     until deadline: ContinuousClock.Instant
@@ -270,7 +270,7 @@ extension EtcdClient {
         .init("lease/grant", ["ID": .number(number), "TTL": .number(seconds)]), until: deadline
       ) { answer, _ in answer.lease?.value == number ? () : nil }
     } catch {
-      // Our own lease, by an earlier try whose answer was lost.
+      // Our own lease, from an earlier try whose answer was lost.
       guard error.code == .refused, error.reason.contains("already exists") else { throw error }
     }
     return number
@@ -298,8 +298,8 @@ extension EtcdClient {
     }
   }
 
-  /// Ends a lease if no key outside a range hangs on it, as far as this user may see: a program that shares
-  /// it would lose its keys.
+  /// Ends a lease if no key outside a range hangs on it, as far as this user may see: a program
+  /// that shares it would lose its keys.
   package func revokeLease(
     _ lease: Int64, ofKeysIn range: KeyRange, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) {

@@ -7,7 +7,7 @@ import WormholeSystem
 final class EtcdCluster: Sendable {
   /// The effect of a repeated request.
   enum Effect {
-    /// The same as of one request: a read, a keep-alive, a grant of a lease with a number.
+    /// The same as that of one request: a read, a keep-alive, a grant of a lease with a number.
     case repeatable
     /// The same, but another cluster would accept it, too: a put of content that never changes.
     case repeatableWrite

@@ -30,8 +30,8 @@ package struct EtcdConfiguration: Sendable {
   }
 
   /// Returns how much of a call's time one member may take. An only member keeps its request while
-  /// there is much time, because the next would ask it again, and a write be in doubt. Of several, one that
-  /// hangs leaves half of a short time to the others.
+  /// there is much time: a further request would ask it again, and leave a write in doubt. One of
+  /// several that hangs leaves half of a short time to the others.
   func patience(until deadline: ContinuousClock.Instant) -> Duration {
     let left = ContinuousClock.now.duration(to: deadline)
     return endpoints.count == 1 ? min(left, max(left / 2, patience)) : min(left / 2, patience)

@@ -1,4 +1,4 @@
-/// The reason why a call to etcd failed. A failed read has changed nothing, whatever the code.
+/// Why a call to etcd failed. A failed read has changed nothing, whatever the code.
 package struct EtcdError: Error, Hashable, CustomStringConvertible {
   package enum Code: Sendable {
     /// No member answered; nothing was done.
@@ -11,7 +11,7 @@ package struct EtcdError: Error, Hashable, CustomStringConvertible {
     case credentialsRefused
     /// The history begins after the requested revision, or was replaced.
     case compacted
-    /// The database has reached its quota. Reading and deleting still works.
+    /// The database has reached its quota. Reading and deleting still work.
     case noSpace
     /// More than etcd accepts at once: bytes, or operations in a transaction.
     case tooLarge
@@ -38,8 +38,7 @@ package struct EtcdError: Error, Hashable, CustomStringConvertible {
 
   package var description: String { reason }
 
-  /// With these words etcd refuses a client's certificate that has a common name, once it has users
-  /// (etcd #10366).
+  /// etcd's words when it refuses a client's certificate with a common name, once it has users.
   package static let commonName = "CommonName of client"
 
   /// The answer is of a replaced history, or to a request before the replacement was known.

@@ -1,6 +1,6 @@
 /// A revision and its history: only revisions of one history can be compared.
 ///
-/// A cluster that is restored from a snapshot keeps its number, and its revisions come a second time, for
+/// A cluster restored from a snapshot keeps its number, and its revisions come a second time, for
 /// other changes. A client counts the histories that it has seen, beginning with 0.
 package struct EtcdMoment: Hashable, Comparable, Sendable {
   package let history: Int

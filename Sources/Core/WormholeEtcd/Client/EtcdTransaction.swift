@@ -72,7 +72,7 @@ package struct EtcdTransaction: Hashable, Sendable {
     case delete(KeyRange)
     /// - Parameter limit: How many of the first keys are read; nil for all.
     case read(KeyRange, keysOnly: Bool = false, limit: Int? = nil)
-    /// Asks how many keys a range has, and when one was changed last, for which the member reads them all.
+    /// Asks how many keys a range has, and when one last changed; the member reads them all.
     case glance(KeyRange)
     /// Asks how many keys a range has.
     case count(KeyRange)

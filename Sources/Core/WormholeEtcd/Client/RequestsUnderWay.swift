@@ -3,13 +3,13 @@ import Synchronization
 import Wormhole
 import WormholeSystem
 
-/// Requests that are made at once, because each takes a round trip. Their results come in their order.
+/// Requests made at once, because each takes a round trip. Their results come in their order.
 ///
-/// There is one at first, and then up to four as long as each takes less than a second: a slow line is
-/// not given more than it carries in the time of a call.
+/// There is one at first, and then up to four while each takes less than a second: a slow line gets
+/// no more than it carries in the time of a call.
 struct RequestsUnderWay<Answer: Sendable> {
-  /// A request that is made once: on a thread of its own or, if none has begun it, by the caller who
-  /// waits for it. So nobody waits for a thread that a busy process does not get.
+  /// A request that is made once: on a thread of its own or, if none has begun it, by the caller
+  /// who waits for it. So no caller waits for a thread that a busy process does not get.
   private final class Request: Sendable {
     private let work: Mutex<(@Sendable () throws -> Answer)?>
     private let answer = Awaited<Result<(Answer, Duration), any Error>>()

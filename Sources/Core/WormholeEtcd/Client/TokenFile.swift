@@ -1,12 +1,12 @@
 import Wormhole
 import WormholeSystem
 
-/// The last token of a user whose password is in a file, kept for the next process: etcd takes a tenth of a
-/// second to check a password (bcrypt).
+/// The last token of a user whose password is in a file, kept for the next process: etcd takes a
+/// tenth of a second to check a password (bcrypt).
 ///
-/// `$XDG_STATE_HOME/wormhole/tokens/<digest of the addresses and the user>`, in a directory of this user
-/// alone, with mode 0600: a token is as good as the password for five minutes after its last use. Its first
-/// line identifies the password's file as it was; with another password nothing counts.
+/// `$XDG_STATE_HOME/wormhole/tokens/<digest of the addresses and the user>`, in a directory of this
+/// user alone, with mode 0600: a token is as good as the password for five minutes after its last
+/// use. Its first line identifies the password's file as it was; a changed password voids it.
 struct TokenFile: Sendable {
   let path: String
   /// The device, the inode, the size and the time of the password's file.

@@ -4,7 +4,7 @@ struct Weak<Object: AnyObject & Sendable>: Sendable {
 }
 
 extension Array {
-  /// Returns the elements in parts of at most so many, because one request has a limit.
+  /// Returns the elements in parts of at most that many, because one request has a limit.
   func parts(of count: Int) -> [ArraySlice<Element>] {
     stride(from: 0, to: self.count, by: count).map { dropFirst($0).prefix(count) }
   }

@@ -3,7 +3,7 @@ import Wormhole
 /// The conditions of a change that only one holder may make.
 protocol EtcdHolding: EngineCondition {
   var conditions: [EtcdTransaction.Condition] { get }
-  /// Looks whether it still holds, after a change was refused because of it or of others.
+  /// Checks whether it still holds, after a change was refused because of this or other conditions.
   func stillHolds(on etcd: EtcdContainer) throws -> Bool
 }
 

@@ -1,10 +1,10 @@
 import Synchronization
 import WormholeSystem
 
-// A process that has opened a container must not put a key where it was removed: no process would open, list
-// or remove it there. A key that exists shows that its container does.
+// A process must not put a key into an opened container that was removed since: no process would
+// open, list or remove the key there. A key that exists shows that its container does.
 extension EtcdContainer {
-  /// Adds the condition that the container exists, and a look at it in case that a condition does not hold.
+  /// Adds the condition that the container exists, and a look at it if a condition does not hold.
   func requireContainer(in transaction: inout EtcdTransaction) {
     transaction.conditions.append(.exists(formatKey))
     transaction.otherwise.append(.key(formatKey))
@@ -12,7 +12,7 @@ extension EtcdContainer {
 
   /// Takes the result of that look from the outcome.
   ///
-  /// - Throws: `EtcdError`: `.containerGone`. The next opening in this process looks for the container then.
+  /// - Throws: `EtcdError`: `.containerGone`. Then the next opening in this process looks for it.
   func requireContainer(in outcome: inout EtcdTransaction.Outcome) throws(EtcdError) {
     guard !outcome.succeeded, outcome.results.popLast()?.items.isEmpty == true else { return }
     if !shared.isOfGroup.load(ordering: .relaxed) { forget() }

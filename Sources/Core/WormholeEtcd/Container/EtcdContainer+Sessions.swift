@@ -13,7 +13,7 @@ extension EtcdContainer {
   /// - Complexity: One request at its first use.
   func session() throws(EtcdError) -> EtcdSession {
     let deadline = callDeadline
-    // The caller before has a deadline of its own, which may be a later one.
+    // The caller before has its own deadline, which may be later.
     guard
       shared.making.wait(timeout: .now() + (deadline - .now).dispatchInterval) == .success
     else { throw EtcdError(.unreachable, "no lease was granted in time") }

@@ -39,7 +39,7 @@ package struct EtcdContainer: Sendable {
       _ location: EtcdLocation, through transport: (any EtcdTransport)?, room: EtcdRoom
     ) throws {
       (self.location, self.room) = (location, room)
-      // A user without a home directory keeps no token; what needs that directory reports that it is missing.
+      // Without a home directory no token is kept; what needs it reports that it is missing.
       let state = try? location.stateDirectory()
       var configuration = try location.configuration(keepingTokenIn: state)
       if let transport { configuration.transport = transport }
@@ -92,7 +92,7 @@ package struct EtcdContainer: Sendable {
 
   /// The version of the layout of keys.
   package static let formatVersion: Int64 = 1
-  /// The beginning of the content in place of the version while a container is copied there.
+  /// What the content begins with, instead of the version, while a container is copied there.
   package static let copyingFormat = "copying "
   /// The largest content of a key. A request has at most 1.5 MiB, with its whole transaction.
   package static let maximumBytes = 1 << 20

@@ -6,8 +6,8 @@ import WormholeSystem
 /// The followers of a container that are still in use, whose ranges are compared with their events
 /// now and then, because old servers lose events.
 ///
-/// One request compares up to 128 ranges, one after another on one connection, at a time of its own in each
-/// process. A server without the fault is not asked.
+/// One request compares up to 128 ranges, one after another on one connection, at a different time
+/// in each process. A server without the fault is not asked.
 final class EtcdFollowers: Sendable {
   /// How often the ranges are compared at least.
   private static let interval: Duration = .seconds(30)
@@ -100,7 +100,7 @@ final class EtcdFollowers: Sendable {
     return losesEvents
   }
 
-  /// Whether a version of etcd loses events after a compaction (its change log: mended in 3.4.31 and
+  /// Whether a version of etcd loses events after a compaction (its change log: fixed in 3.4.31 and
   /// 3.5.13).
   static func losesEvents(_ version: String) -> Bool {
     let parts = version.split(separator: ".").map { Int($0.prefix(while: \.isNumber)) ?? 0 }

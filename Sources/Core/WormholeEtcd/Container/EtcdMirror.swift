@@ -95,7 +95,7 @@ final class EtcdMirror: Watching, KeyFollowing {
   /// Reads the range now, because the watch may be behind: costs a request.
   func catchUp(until deadline: ContinuousClock.Instant) throws(EtcdError) {
     _ = try look(until: deadline)
-    // Its other users would miss what the watch reports later: that is not new any more.
+    // Its other users would miss what the watch reports later: that is no longer new.
     looked(isNewWatch: false)
   }
 

@@ -16,8 +16,8 @@ import WormholeSystem
 /// first look, so one that begins in a full database waits for `urgentAge`.
 ///
 /// **When etcd counts.** It determines what is in use when it commits, and counts the pages of a
-/// compaction as free with a commit after that. While nobody writes, the number does not move. So a sender
-/// that waits writes something itself.
+/// compaction as free with a commit after that. While nothing is written, the number does not
+/// change. So a waiting sender writes something itself.
 package final class EtcdRoom: Sendable {
   private struct State {
     /// The quota of the members' databases; nil before the first look.
@@ -76,7 +76,7 @@ package final class EtcdRoom: Sendable {
     }
   }
 
-  /// Writes something that is no key: no watch reports it, and it adds nothing to the history.
+  /// Writes something that is not a key: no watch reports it, and it adds nothing to the history.
   private func commit(
     _ client: EtcdClient, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) {
@@ -84,7 +84,7 @@ package final class EtcdRoom: Sendable {
       let lease = try client.grantLease(lifetime: .seconds(1), until: deadline)
       try client.revokeLease(lease, until: deadline)
     } catch {
-      // The database is full in spite of all senders: then this one goes on to wait.
+      // The database is full in spite of all senders: then this one continues to wait.
       guard error.code == .noSpace else { throw error }
     }
   }
@@ -97,7 +97,7 @@ package final class EtcdRoom: Sendable {
 
   /// Determines the number of bytes until the next look, and compacts.
   ///
-  /// - Returns: How much of the database is in use, and how much of it may be before a file has to wait.
+  /// - Returns: How much of the database is in use, and how much may be before a file has to wait.
   private func renew(
     for bytes: Int, on container: EtcdContainer
   ) throws(EtcdError) -> (used: Int64, limit: Int64) {

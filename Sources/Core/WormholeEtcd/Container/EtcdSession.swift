@@ -77,8 +77,8 @@ package final class EtcdSession: Sendable {
   /// 0 ─────────────── 8/10 ─────── 9/10 ─────── lifetime
   /// ```
   ///
-  /// At `stop` a holder should stop: a keep-alive and its repetitions were not answered by then. At `deadline` it
-  /// has to have stopped; the rest is for a machine that is too busy to stop it at once.
+  /// At `stop` a holder should stop: a keep-alive and its repetitions were not answered by then. By
+  /// `deadline` it must have stopped; the rest is for a machine too busy to stop it at once.
   package var limits: HoldLimits {
     HoldLimits(stop: end(after: lifetime * 8 / 10), deadline: end(after: lifetime * 9 / 10))
   }
@@ -131,8 +131,8 @@ package final class EtcdSession: Sendable {
   /// How many more keep-alives are sent beside one that is not answered.
   private static let mostBeside = 2
 
-  /// Sends another keep-alive, on another connection, if one is not answered: etcd may be well, and only
-  /// its connection dead.
+  /// Sends another keep-alive, on another connection, if one is not answered: etcd may be well, and
+  /// only its connection dead.
   private func keepAliveBeside(_ sent: ContinuousClock.Instant, after pause: Duration) {
     Timers.after(pause) { [weak self] in
       guard let self, isAlive, state.withLock({ $0.kept < sent }) else { return }
@@ -216,7 +216,7 @@ package final class EtcdSession: Sendable {
     let sessions = live.withLock { $0.values.compactMap(\.object) }
     let deadline = ContinuousClock.now + exitWait
     for session in sessions where session.isAlive && session.processID == Program.processID {
-      // Otherwise a registration would enter again, while the process still exits.
+      // Otherwise a registration would enter again while the process is exiting.
       _ = session.takeHandlers()
       // A session that is not revoked in time ends by itself.
       _ = try? session.client.revokeLease(session.lease, until: deadline)

@@ -2,8 +2,8 @@ import Synchronization
 import Wormhole
 import WormholeSystem
 
-/// The mirror of a key for one of its observers. All observers of a key in this process share one watch,
-/// so a change comes once, however many there are.
+/// The mirror of a key for one of its observers. All observers of a key in this process share one
+/// watch, so a change comes once, however many there are.
 final class MirroredKey: Cancelling {
   let mirror: EtcdMirror
   private let number: Int

@@ -25,7 +25,7 @@ final class EasyHandle: @unchecked Sendable {
     errorText.deallocate()
   }
 
-  /// Prepares a transfer; of an earlier one only its connections are kept.
+  /// Prepares a transfer; only an earlier one's connections are kept.
   ///
   /// - Parameters:
   ///   - transfer: The argument of libcurl's callbacks; the caller keeps it alive.
@@ -41,7 +41,7 @@ final class EasyHandle: @unchecked Sendable {
     errorText.pointee = 0
     try set(ccurl_ERRORBUFFER, errorText)
     try set(ccurl_URL, text: request.url)
-    // Without signals: no alarm for the deadline of a name, and no change of the handler of SIGPIPE.
+    // Without signals: no alarm for a name's deadline, and no change of SIGPIPE's handler.
     try set(ccurl_NOSIGNAL, 1)
     // A slow resolver does not hold a call beyond its deadline. Older libraries lack this option.
     _ = ccurl_set_number(library.functions, raw, ccurl_QUICK_EXIT, 1)

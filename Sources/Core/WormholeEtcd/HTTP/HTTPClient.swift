@@ -1,8 +1,8 @@
 import Synchronization
 import WormholeSystem
 
-/// Posts requests, and keeps connections for the next ones: for a moment as many as a burst of requests
-/// needed, and then one.
+/// Posts requests, and keeps connections for the next ones: for a moment as many as a burst of
+/// requests needed, and then one.
 ///
 /// Each call blocks its thread, at most until its deadline; several threads may call at once, each
 /// on its own connection. A request is sent at most once: if it is in doubt whether the server got

@@ -1,4 +1,4 @@
-/// The reason why a request has no answer.
+/// Why a request has no answer.
 package struct HTTPError: Error, Hashable, CustomStringConvertible {
   /// The kinds differ in what a caller may conclude.
   package enum Code: Sendable {

@@ -14,8 +14,8 @@ package final class HTTPStream: Sendable {
   let isCancelled = Atomic(false)
   private let unsent = Mutex<[UInt8]>([])
 
-  /// An answer whose status is not 200, so that its content is not a stream; `.ended` is the end that the
-  /// server chose.
+  /// An answer whose status is not 200, so that its content is not a stream; `.ended` is the end
+  /// that the server chose.
   package typealias End = Result<HTTPAnswer, HTTPError>
 
   /// Starts a stream; its functions are called one at a time on the thread of all streams, which

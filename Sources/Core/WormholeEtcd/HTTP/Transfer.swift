@@ -30,8 +30,8 @@ final class Transfer {
     self.maximumBytes = maximumBytes
   }
 
-  /// Whether libcurl took some of the content, or was about to send it with the header, which it does once
-  /// there is a connection.
+  /// Whether libcurl took some of the content, or was about to send it with the header, which it
+  /// does once there is a connection.
   private(set) var contentWasTaken = false
 
   /// - Returns: False if it would be the second time.

@@ -17,8 +17,8 @@ extension EtcdContainer: InspectedEngine {
     return inspection.report
   }
 
-  /// Removes the marks of entries that are gone, files that no entry names, and traces of processes that have
-  /// not come back for a month. Registrations end with their sessions.
+  /// Removes the marks of entries that are gone, files that no entry names, and traces of processes
+  /// that have not come back for a month. Registrations end with their sessions.
   package func sweepLeftovers(
     of container: SharedContainer, patience: Duration, _ report: inout SharedContainer.SweepReport
   ) throws {
@@ -59,7 +59,7 @@ extension EtcdContainer: InspectedEngine {
 
   package func copySource() -> (any CopySource)? { EtcdSource(container: self) }
 
-  /// Removes the keys of the container that was opened, not of one that was created after it. Its processes
+  /// Removes the keys of the container that was opened, not of one created after it. Its processes
   /// learn of that, because their sessions end.
   package func removeContent() throws {
     let call = call()

@@ -307,8 +307,8 @@ extension EtcdContainer {
   /// How many beginnings of keys are looked at.
   private static let maximumBeginnings = 64
 
-  /// Whether a key without the prefix lies among the container's, and is none. Those beside them
-  /// are other programs', and those of mailboxes end with their processes.
+  /// Whether a key without the prefix lies among the container's keys, but is not one. Keys beside
+  /// them are other programs', and those of mailboxes end with their processes.
   static func isForeign(_ key: ArraySlice<UInt8>) -> Bool {
     let first = key.prefix { $0 != UInt8(ascii: "/") }
     return letters.contains { $0 != "b" && $0.utf8.elementsEqual(first) }

@@ -3,8 +3,8 @@ import Wormhole
 import WormholeInspection
 import WormholePropertyLists
 
-/// Removes what processes have left behind that have not come back for a month: who was present
-/// last (`last`, `h`), and the last order of a sender (`s/<sender>`).
+/// Removes what processes left behind that have not come back for a month: who was present last
+/// (`last`, `h`), and the last order of a sender (`s/<sender>`).
 ///
 /// Keys have no times on which all machines agree, so a sweep notes the revision of its own day;
 /// what has not changed since the revision of a month ago is old. A sender or a process that comes

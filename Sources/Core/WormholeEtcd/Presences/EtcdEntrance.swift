@@ -132,7 +132,7 @@ final class EtcdEntrance {
     case .over(let role?):
       transaction.conditions += role.item.unchanged
       if !record.isExclusive {
-        // Its former holder finds by the heir that it has lost the role, which is free now.
+        // The heir shows the former holder that it has lost the role, which is free now.
         transaction.operations += [
           .delete(.key(presence.roleKey)), .put(key: presence.heirKey, value: id),
         ]

@@ -12,7 +12,7 @@ final class EtcdBatchWriter: BatchWriter {
     /// The sender's last batch; nil before the first look, and after an error.
     var last: Last?
     var admission: Admission
-    /// When it is looked at again whether a batch from a time ahead is left.
+    /// When to look again whether a batch from a time ahead is left.
     var nextLook = ContinuousClock.now
     /// Whether the sender may have records that have expired.
     var mayExpire = true
@@ -159,8 +159,8 @@ final class EtcdBatchWriter: BatchWriter {
     throw EtcdError(.unreachable, "others send under the same name all the time")
   }
 
-  /// A sender whose clock was ahead once begins again with its present time, as soon as none of its batches
-  /// from then is left: the time of sending is in the order.
+  /// A sender whose clock was once ahead begins again with its present time, as soon as none of its
+  /// batches from then is left: the time of sending is in the order.
   private func order(after last: Last, _ store: EtcdQueue) throws(EtcdError) -> UInt64 {
     let now = queue.clock()
     let usual = EntryFile.order(after: last.order, now: now)

@@ -111,7 +111,7 @@ struct EtcdConsumer: ConsumerSource {
         .put(key: store.entryKey(name.of(index)), value: try part.bytes()))
     }
     do throws(EtcdError) {
-      // It is refused, too, if it was made, and its answer was lost.
+      // It is also refused if it was made and its answer was lost.
       _ = try store.container.repeating(change)
     } catch {
       guard error.code == .tooLarge else { throw error }

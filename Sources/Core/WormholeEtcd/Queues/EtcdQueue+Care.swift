@@ -93,12 +93,12 @@ extension EtcdQueue: QueueStore {
   /// How long records without a request for them are kept, in nanoseconds: a day.
   private static let keeping: UInt64 = 86_400 * 1_000_000_000
 
-  /// Removes receipts with a term of entries processed a day ago, and notes of that age for entries that
-  /// were sent without a receipt.
+  /// Removes receipts with a term of entries processed a day ago, and notes of that age for entries
+  /// that were sent without a receipt.
   ///
   /// - Parameters:
   ///   - sender: the sender; nil for all senders.
-  ///   - limit: how many are removed at most.
+  ///   - limit: the largest number to remove.
   /// - Returns: the removed keys, for people.
   func expire(of sender: String?, limit: Int) throws -> [String] {
     let call = call()

@@ -21,11 +21,11 @@ import WormholeSystem
 /// **Stored once.** Each store replaces `s/<sender>` if it is unchanged, which identifies a repeat
 /// after a lost answer; so the batches of a sender get into the queue in the order of their names.
 ///
-/// **Consuming.** Taking makes `d/<batch>`, unless it exists; or replaces it if its consumer is gone.
-/// All of these steps have the condition that the consumer's own key exists, or make it. It ends with
-/// the session of its process, and a successor that has the queue alone deletes it: so a consumer
-/// that was replaced while it was stopped takes nothing and settles nothing. The end of the last
-/// entry of a consumer that takes no more deletes it, too.
+/// **Consuming.** Taking makes `d/<batch>`, unless it exists; or replaces it if its consumer is
+/// gone. All of these steps have the condition that the consumer's own key exists, or make it. That
+/// key ends with the session of its process, and a successor that has the queue alone deletes it:
+/// so a consumer that was replaced while it was stopped takes nothing and settles nothing. The end
+/// of the last entry of a consumer that takes no more deletes it, too.
 ///
 /// **Ended at once.** The end of an entry, its outcome and its kept failure are one transaction; so
 /// are a batch, its receipt and what it supersedes. A withdrawal requires that the batch is not

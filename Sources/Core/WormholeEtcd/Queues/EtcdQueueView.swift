@@ -117,8 +117,8 @@ final class EtcdQueueView: KeyFollowing {
     }.map { ($0.key, $0.value) }.sorted { $0.batch.precedes($1.batch) }
   }
 
-  /// The waiting batches in the order of delivery, which is that of arrival. A delayed batch has the
-  /// place of its due time among them. Workers share the first batch, so its entries precede all others.
+  /// The waiting batches in the order of delivery, which is that of arrival. A delayed batch has
+  /// the place of its due time. Workers share the first batch, so its entries precede all others.
   func waiting() -> [EntryFile] {
     let found = state.withLock { state in
       state.entries.filter { state.claims[$0.key] == nil }

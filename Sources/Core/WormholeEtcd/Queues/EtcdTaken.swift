@@ -85,7 +85,7 @@ final class EtcdTaken: TakenBatchStorage {
   }
 
   func unmark(_ index: Int) throws {
-    // A mark that is in doubt may still be made; after another change of the claim it can't.
+    // A mark that is in doubt may still be made; after another change of the claim it cannot.
     let mustChange = state.withLock {
       $0.doubt != nil || $0.claim.marks["\(index)"] != nil
     }
@@ -135,8 +135,8 @@ final class EtcdTaken: TakenBatchStorage {
     try finish([], until: deadline)
   }
 
-  /// Ends an invalid batch, with the failure of each of its entries. As much of it is kept as fits into
-  /// one request with the rest.
+  /// Ends an invalid batch, with the failure of each of its entries. As much of it is kept as fits
+  /// into one request with the rest.
   func putAside(
     _ bytes: [UInt8], as status: QueueEntryStatus, until deadline: ContinuousClock.Instant?
   ) throws {

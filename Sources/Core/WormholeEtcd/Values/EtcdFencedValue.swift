@@ -1,8 +1,8 @@
 import Synchronization
 import Wormhole
 
-/// The condition that a value has the number of one holder, who may renew it: then its revision changes, and its
-/// number does not.
+/// The condition that a value has the number of one holder, who may renew it: then its revision
+/// changes, and its number does not.
 final class EtcdFencedValue: EtcdHolding {
   private let value: EtcdValue
   private let number: UInt64

@@ -111,7 +111,7 @@ final class EtcdValue: ValueStore {
     EtcdChange(self, terms: terms, decide)
   }
 
-  /// Ends the lease of a state that a change has replaced: its only key hangs on it no more.
+  /// Ends the lease of a state that a change has replaced: its only key no longer hangs on it.
   func retireLease(of state: SeenState, after outcome: EtcdTransaction.Outcome) {
     guard let lease = state.item?.lease, lease != 0 else { return }
     RetiredLeases.add(lease, for: key, of: etcd.client, history: outcome.moment.history)

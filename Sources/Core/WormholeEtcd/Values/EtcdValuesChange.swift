@@ -15,8 +15,8 @@ final class EtcdValuesChange<Result: Sendable>: Waiting {
     values = update.values.compactMap { $0.store as? EtcdValue }
   }
 
-  /// Besides those of the contents: two of the witness, two of the value that was changed last, and the
-  /// container's.
+  /// Besides the contents' conditions: two of the witness, two of the value that was changed last,
+  /// and the container's.
   private static var maximumConditions: Int { EtcdContainer.maximumOperations - 5 }
 
   private var location: String { update.container.location }

@@ -16,7 +16,7 @@ package enum EtcdNews: Sendable {
   /// Changes in their order. Changes of one revision always come together.
   case events([EtcdEvent])
   /// The connection was lost, and the watch continues where it stopped. Nothing was missed, if the
-  /// member is right; old members are not always (etcd #17529), so look now and then.
+  /// member is right; old members are not always, so look now and then.
   case resumed
   /// The watch has ended: `.compacted` if changes are missing, so that the whole range must be
   /// read; otherwise the cluster's refusal. A refusal of the connection, such as a wrong password,

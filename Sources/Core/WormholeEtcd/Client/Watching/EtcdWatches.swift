@@ -252,9 +252,9 @@ final class EtcdWatches: Sendable {
     cluster.answered(endpoint).map { $0 + interval }
   }
 
-  /// Checks the member that serves the stream, which also shows whether the history was replaced, and
-  /// then the stream: the question goes another way, on which packets may still pass.
-  /// If the member does not answer, the stream moves to another.
+  /// Checks the member that serves the stream, which also shows whether the history was replaced,
+  /// and then the stream: the question goes another way, on which packets may still pass. If the
+  /// member does not answer, the stream moves to another.
   private func probe(_ generation: Int) {
     let serving = state.withLock { state -> (String, [UInt8])? in
       guard state.generation == generation, state.stream != nil,

@@ -29,7 +29,7 @@ import WormholeSystem
 // without a manifest were left by a sender that ended, or arrived late, and are swept: no manifest
 // names them later, because a content has the first id of its attachment as its name.
 extension EtcdQueue: AttachmentStore {
-  /// For requests of which each has the time of a call, however many there are, and whatever the
+  /// For requests that each have the time of a call, however many there are, and whatever the
   /// container's limit.
   var files: EtcdContainer { container.with() }
 

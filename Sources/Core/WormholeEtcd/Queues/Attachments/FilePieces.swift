@@ -11,7 +11,7 @@ protocol FilePieces: Sendable {
   /// Looks at the room, so that the first piece does not wait for that.
   func look() throws
 
-  /// Waits until there is room for so many bytes.
+  /// Waits until there is room for that many bytes.
   ///
   /// - Parameter check: Called now and then while it waits; throws to end the wait.
   func makeRoom(_ bytes: Int, _ check: () throws -> Void) throws
