@@ -10,14 +10,14 @@ import WormholeToolkit
 /// ```
 /// b/<address>/o                   the owner. Hangs on the lease of its session, and so do all others
 /// b/<address>/<entry>             an entry: its property list. Named as in a directory, see `EntryFile`
-/// b/<address>/w/<sender>.<lane>   the order of the last entry of a sender: by it the sender recognises an
-///                                 entry whose answer was lost, even if it was delivered and deleted
+/// b/<address>/w/<sender>.<lane>   the order of a sender's last entry, by which it recognizes an
+///                                 entry whose answer was lost, even if delivered and deleted
 /// b/<address>/s                   put by each sweep that removes lanes of senders that are gone
 /// ```
 ///
-/// **Posting** is a transaction: the owner is the one that the sender knows, and the sender's last entry is
-/// the one before. So a late copy of it posts nothing twice. **Delivering**: the owner watches its
-/// entries and deletes delivered ones. Undelivered entries end with the owner's session.
+/// **Posting** is a transaction: the owner is the one that the sender knows, and the sender's last
+/// entry is the previous one. So a late copy posts nothing twice. **Delivering**: the owner watches
+/// its entries and deletes delivered ones. Undelivered entries end with the owner's session.
 struct EtcdMailboxes: MailboxStore {
   let etcd: EtcdContainer
   /// How long the lane of a sender stays at least after its last post.

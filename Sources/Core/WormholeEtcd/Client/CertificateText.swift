@@ -3,7 +3,7 @@ import WormholePropertyLists
 
 /// What a certificate in PEM tells people: its end, and its subject's common name.
 ///
-/// It reads the fields of RFC 5280 on the way there, and nothing else; libcurl verifies certificates.
+/// It reads only the fields of RFC 5280 on the way there; libcurl verifies certificates.
 struct CertificateText: Equatable {
   let end: Date
   /// Nil if the subject has none.

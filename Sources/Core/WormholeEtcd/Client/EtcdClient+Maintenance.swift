@@ -79,7 +79,7 @@ extension EtcdClient {
     }
   }
 
-  /// Compares a member's clock with that of this machine.
+  /// Compares a member's clock with this machine's.
   ///
   /// - Returns: How far this machine's clock is ahead, at least; negative if it is behind; zero if
   ///   both may agree, because a member reports whole seconds only. Nil if it reports none.

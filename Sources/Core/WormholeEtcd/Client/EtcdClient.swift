@@ -128,8 +128,8 @@ package final class EtcdClient: Sendable {
     }
   }
 
-  /// Reads the first keys of a range, in one request; in further ones if the answer would be too long,
-  /// for fewer keys each time.
+  /// Reads the first keys of a range in one request; if the answer would be too long, in further
+  /// ones, each for fewer keys.
   ///
   /// - Throws: As `read`, and `.tooLarge` for one key that is too long.
   package func page(

@@ -2,7 +2,7 @@ import WormholeSystem
 
 // What is asked of one member, and of no other.
 extension EtcdCluster {
-  /// Returns a member's certificate, in PEM, by a connection of its own; nil if it is not encrypted.
+  /// Returns a member's certificate, in PEM, over its own connection; nil if it is not encrypted.
   func certificate(
     at endpoint: String, until deadline: ContinuousClock.Instant
   ) throws(HTTPError) -> String? {

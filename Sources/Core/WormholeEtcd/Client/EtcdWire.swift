@@ -46,7 +46,7 @@ enum EtcdWire {
   /// Whether the decoder, with about 60 bytes for each value, has enough memory for a message.
   static func isPlausible(_ bytes: [UInt8]) -> Bool {
     guard bytes.count > shortBytes else { return true }
-    // By pointer, because without optimization an iterator was the most expensive function of the tests.
+    // By pointer: without optimization, an iterator was the tests' most expensive function.
     let values = bytes.withUnsafeBufferPointer { bytes in
       guard let base = bytes.baseAddress else { return 0 }
       var values = 0
@@ -133,7 +133,7 @@ struct WireKeyValue: Decodable {
   }
 }
 
-/// An answer, of which each request gets some members. Bytes are base64, numbers of 64 bits are text.
+/// An answer, of which each request gets some members. Bytes are base64, 64-bit numbers are text.
 ///
 /// An answer without a header is ignored, because its sender is not etcd. The closure of
 /// `EtcdCluster.call` checks everything else that a request expects.

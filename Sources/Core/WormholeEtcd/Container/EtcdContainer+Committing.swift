@@ -28,7 +28,7 @@ extension EtcdContainer {
     let key: [UInt8]
     /// The key's state; nil if it does not exist.
     let base: KeyValue?
-    /// The revision of that state; nil for that of its last change.
+    /// The revision of that state; nil for the revision of its last change.
     var seen: Int64?
     let value: [UInt8]
     /// The number of bytes of the stamp at the beginning of a content.

@@ -36,8 +36,8 @@ extension EtcdContainer {
     throw EtcdError.replaced
   }
 
-  /// Makes a step under the session of this process; once more under a new one if etcd has ended the
-  /// session, and this process has not learned of that yet.
+  /// Makes a step under this process's session; once more under a new one if etcd has ended the
+  /// session and this process has not learned of that yet.
   func underSession<Result>(_ step: (EtcdSession) throws -> Result) throws -> Result {
     let session = try session()
     do {

@@ -3,8 +3,8 @@ import Synchronization
 package import Wormhole
 import WormholeSystem
 
-/// A container on etcd, for one caller: its keys, its transactions, and the session of this process.
-/// All of a process for one location share their connections and the session.
+/// A container on etcd, for one caller: its keys, its transactions, and this process's session. All
+/// uses of one location in a process share its connections and the session.
 ///
 /// ```
 /// <prefix>/format            the version of this layout

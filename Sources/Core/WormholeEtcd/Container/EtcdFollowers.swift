@@ -64,7 +64,7 @@ final class EtcdFollowers: Sendable {
     let call = EtcdContainer(shared).until(.now + Self.patience)
     // If it fails, nothing is changed, and the next one follows half a minute later.
     try? compare(followers, on: call)
-    // Its answer shows whether the history was replaced; with followers the connection of the watches
+    // Its answer shows whether the history was replaced; with followers, the watches' connection
     // shows it. If it fails, the next one follows half a minute later.
     if followers.isEmpty, shared.hasSession { _ = try? call.item(call.formatKey) }
     return isNeeded

@@ -31,8 +31,8 @@ public struct EtcdLocation: Sendable, Hashable {
   /// The largest size in bytes of a file sent through the cluster; 64 MiB by default. Its members
   /// keep the whole file in their database, for all of their users, until the history is compacted.
   public var fileLimit: Int64 = Self.standardFileLimit
-  /// A directory that all machines share, by any path, such as one of NFS: the content of sent files is
-  /// there, and the cluster keeps only their names, sizes and checksums. Nil for the cluster.
+  /// A directory that all machines share, by any path, such as one on NFS: it holds the content of
+  /// sent files, and the cluster only their names, sizes and checksums. Nil for the cluster.
   public var files: String?
   /// The user, if the cluster asks for one.
   public var user: String?

@@ -4,16 +4,16 @@ import WormholeSystem
 
 /// The room for the pieces of files in a cluster's database.
 ///
-/// etcd keeps the history of every key until it is compacted, so files that were received long ago
-/// still fill the database. A full one refuses every change of every program. So a sender of files counts
-/// what it puts, compacts the history, and waits, or gives up, while half of the database is in use: the
+/// etcd keeps the history of every key until it is compacted, so files received long ago still fill
+/// the database. A full one refuses every change of every program. So a sender of files counts what
+/// it puts, compacts the history, and waits, or gives up, while half of the database is in use: the
 /// other half is for everything else.
 ///
-/// **What is compacted.** Only the history before `age`, and while a sender waits the history before
-/// `urgentAge`: a lost answer is looked up in the history since the request, and a watch that was
-/// interrupted continues there. Where that has been compacted after all, a change ends as
-/// `outcomeUnknown`, and a watch reads its keys again. A process knows the age only of what came after its
-/// first look, so one that begins in a full database waits for `urgentAge`.
+/// **What is compacted.** Only the history before `age`, and while a sender waits the history
+/// before `urgentAge`: a lost answer is looked up in the history since the request, and an
+/// interrupted watch continues there. If that has been compacted anyway, a change ends as
+/// `outcomeUnknown`, and a watch reads its keys again. A process knows the age only of what came
+/// after its first look, so one that begins in a full database waits for `urgentAge`.
 ///
 /// **When etcd counts.** It determines what is in use when it commits, and counts the pages of a
 /// compaction as free with a commit after that. While nothing is written, the number does not

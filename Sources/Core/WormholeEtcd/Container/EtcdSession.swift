@@ -57,8 +57,8 @@ package final class EtcdSession: Sendable {
     }
   }
 
-  /// The pause between two signs of life. The rest of the lifetime is for repetitions on a busy machine,
-  /// so a short one is renewed more often.
+  /// The pause between two signs of life. The rest of the lifetime is for repetitions on a busy
+  /// machine, so a short lifetime is renewed more often.
   private var renewal: Duration { lifetime < .seconds(8) ? lifetime / 3 : lifetime / 2 }
 
   // MARK: Certainty

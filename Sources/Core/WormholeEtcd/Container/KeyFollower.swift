@@ -36,8 +36,8 @@ extension KeyFollowing {
 /// now and then     look once more if events were lost: see `EtcdFollowers`
 /// ```
 ///
-/// A look that fails is tried again after a pause that doubles, from 100 ms to 5 s, and a watch that ended
-/// begins again in the same way. It never waits on the thread of the watches.
+/// A failed look is tried again after a pause that doubles, from 100 ms to 5 s, and a watch that
+/// ended begins again in the same way. It never waits on the watches' thread.
 final class KeyFollower: Sendable {
   private struct State {
     weak var user: (any KeyFollowing)?

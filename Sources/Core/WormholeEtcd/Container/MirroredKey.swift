@@ -11,8 +11,7 @@ final class MirroredKey: Cancelling {
 
   /// Begins to follow a key, whose state is then as new as this call.
   ///
-  /// - Parameter signal: Called when something has changed, on the thread of the watches, so it must not
-  ///   block.
+  /// - Parameter signal: Called when something has changed, on the watches' thread: must not block.
   /// - Throws: `EtcdError`: `.unreachable`, and etcd's refusals.
   /// - Complexity: One request.
   init(

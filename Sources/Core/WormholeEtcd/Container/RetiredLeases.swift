@@ -2,8 +2,8 @@ import Dispatch
 import Synchronization
 import WormholeSystem
 
-/// Leases on which no key hangs any more, because the values that expired with them were replaced or
-/// removed. Without an end of their own they would pile up until they expire.
+/// Leases without keys, because the values that expired with them were replaced or removed. If not
+/// ended, they would pile up until they expire.
 ///
 /// They are revoked in the background, and at the latest when the process exits. One whose end is
 /// lost expires by itself.

@@ -59,7 +59,7 @@ extension HTTPError {
       return HTTPError(.certificate, text)
     case 28 where !wasTaken: return HTTPError(.timedOut, "it did not answer in time")
     case 28: return HTTPError(.inDoubt, "it got the request and did not answer in time")
-    // Refused by our function, because it would be sent again; or the content would have to start again.
+    // Refused by our function: it would be sent again, or the content would have to start again.
     case 42, 65: return HTTPError(.inDoubt, "the connection ended before the answer")
     case _ where !wasTaken: return HTTPError(.refused, text)
     default: return HTTPError(.inDoubt, text)

@@ -176,7 +176,7 @@ struct EtcdInspection {
     if all.count > Self.maximumNames || ContinuousClock.now >= deadline { report.isPartial = true }
   }
 
-  /// - Parameter state: That of a value; nil if there was no time to read it.
+  /// - Parameter state: A value's state; nil if there was no time to read it.
   private mutating func look(at name: String, _ kind: NameKind, _ state: SeenState?) throws {
     switch kind.primitive {
     case .value:

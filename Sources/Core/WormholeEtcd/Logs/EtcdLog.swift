@@ -13,11 +13,11 @@ import WormholeSystem
 /// l/<name>/m/<n>    a message: its payload, with the record of its publication; n has 16 hex digits
 /// ```
 ///
-/// **Appending** is a transaction: the state is the one that the process knows, and `h` is unchanged. So
-/// numbers have no gaps, and appear in their order; a message whose answer was lost is recognised by `h`.
+/// **Appending** is a transaction: the state is the one the process knows, and `h` is unchanged. So
+/// numbers have no gaps, and appear in order; `h` identifies a message whose answer was lost.
 ///
-/// **Taking away.** The state first says that the oldest messages are gone; then they are deleted. A number
-/// below its `first` is never used again.
+/// **Taking away.** First the state says that the oldest messages are gone; then they are deleted.
+/// A number below its `first` is never used again.
 final class EtcdLog: LogStore {
   /// What this process saw last.
   private struct Known: Sendable {
@@ -270,7 +270,7 @@ final class EtcdLogPlace: LogPlace {
 }
 
 extension KeyValue {
-  /// Whether it is a value's key and not that of a removed one.
+  /// Whether it is a value's key, and the value was not removed.
   fileprivate var isValue: Bool { value.count > Stamp.bytes }
 }
 

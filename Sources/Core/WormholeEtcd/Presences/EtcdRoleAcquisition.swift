@@ -1,8 +1,8 @@
 import Wormhole
 import WormholeSystem
 
-/// One attempt after another to get the exclusive role, until it succeeds or the deadline has passed;
-/// or to enter beside others while no process has the role.
+/// Repeated attempts to get the exclusive role, until one succeeds or the deadline has passed; or
+/// to enter beside others while no process has the role.
 ///
 /// Whether the role is free is decided by the transaction that takes it. A mirror of the presence's
 /// keys shows when to try, and for a process of this machine /proc does, too.

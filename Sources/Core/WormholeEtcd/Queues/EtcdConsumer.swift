@@ -84,7 +84,7 @@ struct EtcdConsumer: ConsumerSource {
     terms.isWorker && name.count > 1 && name.count <= EtcdQueue.maximumCount && name.due == nil
   }
 
-  /// Shares a waiting batch among the workers: each of its entries gets a key of its own, in one step.
+  /// Shares a waiting batch among the workers: in one step, each of its entries gets its own key.
   ///
   /// - Returns: False if it cannot be read, or is too large for that step.
   private mutating func share(_ name: EntryFile, _ store: EtcdQueue) throws -> Bool {

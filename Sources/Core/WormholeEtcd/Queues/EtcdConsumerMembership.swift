@@ -4,8 +4,8 @@ import Wormhole
 import WormholeInspection
 import WormholeSystem
 
-/// `c/<consumer>`: a consumer's right to take and to settle, which ends with it or with the session of
-/// its process.
+/// `c/<consumer>`: a consumer's right to take and to settle; it ends with the consumer or with its
+/// process's session.
 final class EtcdConsumerMembership: ConsumerMembership, EtcdCompanion {
   let store: EtcdQueue
   /// The name of its key.

@@ -62,7 +62,7 @@ final class EtcdTaken: TakenBatchStorage {
     }
   }
 
-  /// Takes a file, unless that was done: no other process changes it while this consumer has the entry.
+  /// Takes a file, once: no other process changes it while this consumer has the entry.
   private func taken(_ id: String) throws -> KeyValue? {
     if let known = state.withLock({ $0.files[id] }) { return known }
     let item = try store.takeAttachment(id, if: own.fence)
@@ -192,7 +192,7 @@ final class EtcdTaken: TakenBatchStorage {
 
   /// Removes the batch and the claim, with further steps at once.
   ///
-  /// - Parameter registration: The one that leaves with it, if it still holds.
+  /// - Parameter registration: The registration that leaves with it, if it still holds.
   private func finish(
     _ operations: [EtcdTransaction.Operation], leaving registration: EtcdRegistration? = nil,
     until deadline: ContinuousClock.Instant?

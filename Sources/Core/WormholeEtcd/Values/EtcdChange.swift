@@ -112,7 +112,7 @@ final class EtcdChange<Result: Sendable>: Waiting {
     return .again
   }
 
-  /// The lease of a value that expires; 0 for one that does not, nil for one that has expired by now.
+  /// The lease of a value that expires; 0 if it does not expire, nil if it has expired by now.
   ///
   /// The only look at the clock: a second one could find it expired, and put it without a lease.
   private func grantLease(for edit: Edit, on etcd: EtcdContainer) throws -> Int64? {

@@ -6,7 +6,7 @@ import WormholeSystem
 /// A value's key on etcd.
 ///
 /// ```
-/// 16 bytes   the stamp of the publication: by it its publisher recognises it after a lost answer
+/// 16 bytes   the stamp of the publication: by it the publisher recognizes it after a lost answer
 /// the rest   exactly what a file would hold: the property list, with the record of its publication.
 ///            Nothing: the value was removed
 /// ```

@@ -69,8 +69,8 @@ extension SharedContainer {
     ownEntries.contains(name.text) || isStaged(name)
   }
 
-  /// Whether an entry has the name of a `container.plist` or a directory that is being created. Other names
-  /// with these beginnings are a user's.
+  /// Whether an entry has the name of a `container.plist` or a directory that is being created.
+  /// Other names that begin like these are a user's.
   static func isStaged(_ name: FileName) -> Bool {
     let text = name.text
     if text.hasPrefix(".new-") { return Nonce.isOne(text.dropFirst(5)) }

@@ -2,7 +2,7 @@ package import Wormhole
 package import WormholePropertyLists
 package import WormholeSystem
 
-/// The engine's operations that examine, watch, sweep, copy and remove a container; most of them are
+/// The engine's operations that examine, watch, sweep, copy and remove a container; most are
 /// explained at the function of `SharedContainer` with the same name.
 package protocol InspectedEngine: ContainerEngine {
   func report(

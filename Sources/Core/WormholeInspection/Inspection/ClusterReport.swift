@@ -113,7 +113,7 @@ public struct ClusterReport: Sendable {
   public package(set) var keys: Int?
   /// The number of leases in the cluster, of all its users; nil if it is unknown.
   public package(set) var leases: Int?
-  /// The prefixes of other containers in whose keys this one's are, or whose keys are among its own.
+  /// The prefixes of other containers whose keys include this one's, or lie among this one's.
   public package(set) var nested: [String] = []
   /// The certificates of the location and of the members that answered.
   public package(set) var certificates: [Certificate] = []

@@ -49,9 +49,9 @@ struct ContainerInspection {
     lookAtQuarantine()
     report.names.sort()
     report.own.sort()
-    // An entry that is gone at a second look belonged to a process that has finished; and one that is
-    // locked by then, to a process that began after the first look. Without a table none counts as
-    // locked.
+    // An entry that is gone at a second look belonged to a process that has finished; one that is
+    // locked by then belongs to a process that began after the first look. Without a table, no
+    // entry counts as locked.
     if !report.leftovers.isEmpty { locks = try? LockTable.current() }
     report.leftovers = report.leftovers.filter { isLeft($0) }
     report.foreignEntries = report.foreignEntries.filter { status($0.path) != nil }

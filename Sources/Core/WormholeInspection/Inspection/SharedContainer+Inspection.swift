@@ -21,8 +21,8 @@ extension SharedContainer {
   ///
   /// - Parameters:
   ///   - cluster: How much of an etcd cluster is examined.
-  ///   - problem: Returns the fault in the content of an own value, by its name; such a value is reported as
-  ///     damaged.
+  ///   - problem: Returns the fault in the content of an own value, by its name; such a value is
+  ///     reported as damaged.
   package func report(
     _ cluster: ClusterExamination,
     problem: @escaping (_ name: String, _ content: PropertyListValue) -> String? = { _, _ in nil }

@@ -44,7 +44,7 @@ package final class BlockingQueue: Sendable {
     return try body()
   }
 
-  /// Takes the turn if nobody has it, or else waits in line.
+  /// Takes the turn if it is free, or else waits in line.
   private func isFree(or turn: Turn) -> Bool {
     state.withLock { state in
       if state.isBusy { state.turns.append(turn) }

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// The checks that follow an event: a dying process's close is reported just before the kernel frees its
-/// lock, so a check at once may find it still locked, and no other event comes.
+/// The checks that follow an event: a dying process's close is reported just before the kernel
+/// frees its lock, so an immediate check may find it still locked, and no other event comes.
 ///
 /// The kernel is between two lines of `__fput` then; how long depends only on when its thread gets a
 /// processor again. So the checks begin close together, and end after some seconds. They cost less

@@ -70,7 +70,7 @@ package final class WakeLatch: Sendable {
       return semaphore
     }
     guard let semaphore else { return }
-    // Then nobody may raise it: the caller looks again after a while.
+    // Then perhaps no thread raises it: the caller looks again after a while.
     let isStalled = Timers.areStalled
     defer { if isStalled { Timers.callStalled() } }
     let limit =
@@ -86,8 +86,8 @@ package final class WakeLatch: Sendable {
     if wasRaised { _ = semaphore.wait(until: nil) }
   }
 
-  /// Calls a closure once when the latch is raised or the deadline has passed, or earlier: the deadline of
-  /// an earlier wait raises it, too. One closure waits at a time.
+  /// Calls a closure once when the latch is raised or the deadline has passed, or earlier: an
+  /// earlier wait's deadline raises it, too. One closure waits at a time.
   ///
   /// - Parameter body: Called on the thread that raises the latch, so it must be short.
   /// - Returns: False if the latch is raised; then the closure is not called.

@@ -60,8 +60,8 @@ struct WatchEntry: Sendable {
   /// is the nearest existing parent.
   var awaited: FileName?
   var detection: ChangeDetection = .events
-  /// The status at the last look of a polled file or directory; nil if it shows too little, or the last
-  /// change is so recent that a further one may not show.
+  /// The status at the last look at a polled file or directory; nil if it shows too little, or if
+  /// the last change is so recent that another one may not show.
   var seen: FileStatus?
   /// The time of the next look at a polled or missing directory.
   var nextLook: ContinuousClock.Instant?

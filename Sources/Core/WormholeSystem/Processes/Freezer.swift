@@ -1,7 +1,7 @@
 /// The freezer of control groups (cgroups(7)): `systemctl freeze`, a paused container.
 ///
-/// /proc shows a frozen process as one that sleeps, or, with the first version of control groups, as one
-/// that waits in the kernel. Only the files of its group tell the two apart.
+/// /proc shows a frozen process as sleeping or, with the first version of control groups, as
+/// waiting in the kernel. Only the files of its group tell the two apart.
 enum Freezer {
   /// The directory where a hierarchy of groups is mounted, and the group at its top.
   private struct Hierarchy {

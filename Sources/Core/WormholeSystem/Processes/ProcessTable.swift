@@ -58,7 +58,7 @@ package struct ProcessStatus: Hashable, Sendable {
 
   /// Returns the processes that are not dead and for which a condition holds.
   ///
-  /// - Returns: Empty, too, if the numbers in /proc are those of another namespace.
+  /// - Returns: Empty, too, if the numbers in /proc belong to another namespace.
   /// - Complexity: Examines every process that /proc shows.
   package static func living(
     where condition: (Int32) -> Bool = { _ in true }
@@ -183,15 +183,15 @@ package struct ProcessIdentity: Hashable, Sendable {
     return first.identity.processID == processID ? first.identity : look(processID).identity
   }
 
-  /// The number of this process if it may be a fork of the one that asked first; otherwise nil.
+  /// The number of this process if it may be a fork of the process that asked first; otherwise nil.
   ///
   /// - Complexity: Like `current`.
   package static var forkID: Int32? {
     UnsafePointer<UInt8>(bitPattern: page)?.pointee == 1 ? nil : getpid()
   }
 
-  /// The address of a page that a forked child finds empty (`csys_own_page`): a number, because a pointer is
-  /// not `Sendable`. The page stays for the life of the process.
+  /// The address of a page that a forked child finds empty (`csys_own_page`): a number, because a
+  /// pointer is not `Sendable`. The page stays for the life of the process.
   private static let page = UInt(bitPattern: csys_own_page())
 
   /// The process that has looked first.

@@ -1,7 +1,7 @@
 /// What an fsync of a file flushes to the disk besides its content. The power tests prove it.
 package enum CommitScope: Sendable {
-  /// Everything that was done on the file system before. One journal is written in order, and a rename
-  /// of the file belongs to what its fsync waits for: xfs, and ext4 with a journal.
+  /// Everything done on the file system before. One journal is written in order, and a rename of
+  /// the file is part of what its fsync waits for: xfs, and ext4 with a journal.
   case everything
   /// The same, without a wait: on tmpfs there is no disk.
   case everythingAtOnce

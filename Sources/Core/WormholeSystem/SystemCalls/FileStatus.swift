@@ -206,8 +206,8 @@ package struct FileSystemKind: Hashable, Sendable {
   /// does (mount option `commit`, ext4(5)), or has no disk (tmpfs).
   package var commitsWithinSeconds: Bool { [0xEF53, 0x0102_1994].contains(magic) }
 
-  /// Whether the times of a directory, once they were looked at, differ after its next change, however soon
-  /// that follows: ext4, xfs, btrfs and tmpfs, since Linux 6.13.
+  /// Whether a directory's times, once looked at, differ after its next change, however soon that
+  /// follows: ext4, xfs, btrfs and tmpfs, since Linux 6.13.
   package var showsEachChange: Bool {
     Self.hasFineTimes && [0xEF53, 0x5846_5342, 0x9123_683E, 0x0102_1994].contains(magic)
   }

@@ -134,8 +134,8 @@ package struct ChildProcess: ~Copyable, Sendable {
 }
 
 /// Ignores the signals that would kill the program for conditions that are errors here: a reader
-/// that is gone (SIGPIPE) and a file that exceeds its limit (SIGXFSZ). Does not ignore SIGCHLD, as the
-/// parent may have: the kernel would then keep no child's status. SIGQUIT ends the program.
+/// that is gone (SIGPIPE) and a file that exceeds its limit (SIGXFSZ). Does not ignore SIGCHLD,
+/// even if the parent did: the kernel would then keep no child's status. SIGQUIT ends the program.
 package func prepareSignals() {
   // `signal` fails only for numbers that are not signals (signal(2)).
   _ = Glibc.signal(SIGPIPE, SIG_IGN)

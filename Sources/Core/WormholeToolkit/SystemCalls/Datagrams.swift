@@ -27,8 +27,8 @@ extension FileDescriptor {
     return made
   }
 
-  /// Makes a socket whose datagrams go to this one, which is open as a path only (`O_PATH`): an address would
-  /// follow links. Needs /proc.
+  /// Makes a socket whose datagrams go to this one, which is open only as a path (`O_PATH`): an
+  /// address would follow links. Needs /proc.
   ///
   /// - Throws: As `datagramSocket(to:)`.
   package func datagramSender() throws(Errno) -> FileDescriptor {

@@ -8,8 +8,8 @@ package struct EntryCopy {
   let dropsInherited: Bool
   /// An extended attribute that means nothing for a copy.
   private let leavesOut: FileName?
-  /// Whether a copy of a file that was just written is one nanosecond older, so that a write at this
-  /// moment gives it another time.
+  /// Whether a copy of a file that was just written gets a time one nanosecond earlier, so that a
+  /// write at this moment changes the time.
   private let isDistinct: Bool
   private var content: ContentCopy
 
@@ -159,9 +159,9 @@ package struct EntryCopy {
       try file.setOwner(owner, group: group)
     }
     try metadata.applyAttributes(to: file, dropsInherited: dropsInherited)
-    // After the owner, whose change takes the set-id bits away, and after the access control list,
-    // which sets the group's bits; after both, because a file need not be writable then. The mode of a
-    // new file is right already if nothing has changed it since.
+    // After the owner, whose change clears the set-id bits, and after the access control list,
+    // which sets the group's bits; after both, because a file need not be writable then. The mode
+    // of a new file is right already if nothing has changed it since.
     let status = metadata.status
     let hasOwner = raw.owner == status.owner && raw.group == status.group
     let isUnchanged = hasOwner && metadata.attributes.isEmpty && !dropsInherited

@@ -210,9 +210,9 @@ extension FileStatus {
       .isUnchanged(since: TreeManifest.Entry(base), apartFromNames: apartFromNames)
   }
 
-  /// Whether the file was written a moment ago: before Linux 6.13 the kernel's clock for files ticks
-  /// coarsely (every 10 ms on some machines), so a later write of as many bytes may leave no trace in
-  /// the status. Some file systems count whole seconds, FAT every other one.
+  /// Whether the file was written a moment ago: before Linux 6.13 the kernel's clock for files
+  /// ticks coarsely (every 10 ms on some machines), so a later write of as many bytes may leave no
+  /// trace in the status. Some file systems count whole seconds, FAT every other second.
   package var isJustWritten: Bool {
     let tick: Duration = modifiedNanoseconds == 0 ? .milliseconds(2_020) : .milliseconds(20)
     let age = age

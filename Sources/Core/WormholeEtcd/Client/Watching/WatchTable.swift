@@ -83,8 +83,8 @@ struct WatchTable {
     return creation.bytes
   }
 
-  /// Returns the request for a sign of life of the connection itself: a watch of a key that is watched
-  /// already, from a revision that never comes. Its confirmation is the sign. The former one ends.
+  /// Returns the request for a sign of life of the connection itself: a watch of an already watched
+  /// key, from a revision that never comes. Its confirmation is the sign. The former one ends.
   mutating func pulse() -> [UInt8] {
     guard let range = entries.values.first?.range else { return [] }
     return Self.refrain(from: Self.pulseNumber)

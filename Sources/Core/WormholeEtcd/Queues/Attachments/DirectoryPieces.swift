@@ -29,8 +29,8 @@ struct DirectoryPieces: FilePieces {
   func look() {}
   func makeRoom(_ bytes: Int, _ check: () throws -> Void) {}
 
-  /// Without this, a file would count as damaged where the directory is not mounted. The directory of a
-  /// queue stays once it has had a piece.
+  /// Without this, a file would count as damaged where the directory is not mounted. A queue's
+  /// directory stays once it has had a piece.
   func confirm() throws {
     let isThere = try within("find the pieces of a file") { directory, _ in
       try exists(queue, at: directory.rawValue)

@@ -2,7 +2,7 @@ import Wormhole
 import WormholeInspection
 import WormholeSystem
 
-/// An attachment that is being uploaded: a manifest under the session of this process, and its pieces.
+/// An attachment that is being uploaded: a manifest under this process's session, and its pieces.
 final class EtcdStage: AttachmentStage {
   let id: String
   private let store: EtcdQueue

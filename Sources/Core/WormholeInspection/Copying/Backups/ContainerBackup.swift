@@ -1,7 +1,7 @@
 package import Wormhole
 import WormholeSystem
 
-/// A container as one file, and back: a copy that `ContainerCopy` makes, packed by tar(1) and gzip(1).
+/// A container as one file, and back: a copy made by `ContainerCopy`, packed by tar(1) and gzip(1).
 ///
 /// The archive has one directory, `container`, with directories and files only. It has no record of
 /// its own: `container.plist` in it has the version of the format, and gzip(1) finds every change of

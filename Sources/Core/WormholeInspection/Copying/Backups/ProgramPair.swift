@@ -4,8 +4,8 @@ import WormholeToolkit
 
 /// Two programs that run at the same time: the second one reads what the first one writes.
 ///
-/// The second program reads the end of its input only after the first one has ended with success. So
-/// it never takes a part for the whole: if the first one fails, the second one is killed before.
+/// The second program reads the end of its input only after the first has ended with success. So it
+/// never takes a part for the whole: if the first fails, the second is killed before.
 final class ProgramPair {
   private final class Running {
     let name: String

@@ -17,8 +17,8 @@ import WormholeSystem
 ///
 /// **Content.** Values, states and records of presence are written as a look finds them, so a
 /// transaction is in it whole or not at all. Queues, logs and files are as they are on the disk,
-/// without the entries of live processes: as after a crash of all processes at that moment. An entry that
-/// cannot be read is left out, as if it were not there.
+/// without live processes' entries: as after a crash of all processes at that moment. An entry that
+/// cannot be read is left out, as if it did not exist.
 final class ContainerPicture {
   private let root: ContainerRoot
   private var values: ValuePicture
@@ -98,7 +98,7 @@ final class ContainerPicture {
     while ContinuousClock.now < end {
       try putUpSign()
       guard let pause = sign else {
-        // Nothing can be created there, or another copier is at work, whose pauses serve this one, too.
+        // Nothing can be created there, or another copier is at work, whose pauses serve both.
         if try pass() == 0 { return }
         try sleep(until: .now + .milliseconds(10))
         continue

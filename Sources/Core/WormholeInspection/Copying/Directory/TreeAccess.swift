@@ -1,8 +1,8 @@
 import Wormhole
 import WormholeSystem
 
-/// Gives what was copied into a container, with the modes and the group of its origin, to the users of
-/// the new container.
+/// Gives what was copied into a container, with its origin's modes and group, to the users of the
+/// new container.
 struct TreeAccess: TreeVisitor {
   let access: ContainerAccess
   let group: UInt32

@@ -55,8 +55,8 @@ package enum QueueKeyPart: String, Sendable {
 
 /// A part of a container on its way to another place: its key on etcd, and the key's content.
 ///
-/// The layout of keys serves for directories, too: each kind of place is read and written in this form,
-/// so that no pair of places needs its own code.
+/// The layout of keys serves for directories, too: each kind of place is read and written in this
+/// form, so that no pair of places needs its own code.
 package struct CopiedKey: Sendable {
   package enum Letter: String, Sendable {
     case value = "v"

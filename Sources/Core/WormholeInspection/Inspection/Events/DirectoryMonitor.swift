@@ -213,7 +213,7 @@ struct DirectoryLooks {
 
   // MARK: Looking
 
-  /// Looks at a value, the state or the post of a notification, entries of a queue, or a message of a log.
+  /// Looks at a value, a notification's state or post, entries of a queue, or a message of a log.
   private mutating func look(
     at path: String, _ name: String, in parent: String, _ role: ContainerPart.Role, _ place: Place,
     isNew: Bool
@@ -232,7 +232,7 @@ struct DirectoryLooks {
     guard !isBeginning, new != old || isNew && old == nil && role == .waiting else { return }
     let change: ContainerEvent.Change? =
       switch role {
-      // That of a log changes with each message.
+      // A log's content changes with each message.
       case .content where place.kind.primitive == .log: nil
       case .content: new == nil ? .removed : .changed
       case .post: new == nil ? nil : .posted

@@ -193,14 +193,14 @@ final class MailboxWire: Sendable {
     /// Whether messages have to go as files.
     var isObserved: Bool { MailboxObservation.exists(at: observer) }
 
-    /// - Throws: `.wouldBlock` if the receiver has fallen behind, otherwise the reason that there is none.
+    /// - Throws: `.wouldBlock` if the receiver has fallen behind, else why there is none.
     func send(_ message: Message) throws(Errno) { try socket.sendDatagram(message.datagram) }
   }
 }
 
-/// As long as a process observes a container's mailboxes, all messages go as files, so that it can see
-/// them. It shows that by a Unix socket in the abstract namespace, which changes nothing in the container
-/// and ends with its process.
+/// While a process observes a container's mailboxes, all messages go as files, so that it can see
+/// them. It shows that by a Unix socket in the abstract namespace, which changes nothing in the
+/// container and ends with its process.
 package final class MailboxObservation: Sendable {
   private let socket: FileDescriptor
   /// Connected again and again, which costs one call. Without it no message is seen.
