@@ -56,8 +56,7 @@ package final class EtcdClient: Sendable {
     return Content(moment: moment, items: items[0])
   }
 
-  /// Reads all keys of ranges at one revision: the first pages in one request, then each further
-  /// page in its own.
+  /// Reads all keys of ranges at one revision: the first pages in one request, others in one each.
   ///
   /// The newest revision may be compacted away between two pages. Then it reads all of them again,
   /// at the newest revision by then.

@@ -172,8 +172,7 @@ struct WireAnswer: Decodable {
 
   var read: WireResult { WireResult(kvs: kvs, more: more, count: nil) }
 
-  /// Returns the result of a transaction; nil if the answer lacks a result of the right kind for an
-  /// operation.
+  /// Returns the result of a transaction; nil if an operation lacks a result of the right kind.
   func outcome(
     of transaction: EtcdTransaction, in history: Int
   ) -> EtcdTransaction.Outcome? {

@@ -50,8 +50,7 @@ extension EtcdContainer {
   /// because both replace the same state of the witness. If the second is refused, the first change
   /// of the witness since then shows whether it was ours.
   ///
-  /// - Parameter transaction: Without the condition of the witness and without its operation, which
-  ///   come first.
+  /// - Parameter transaction: Without the witness's condition and operation, which come first.
   /// - Returns: The outcome; without results if it was determined later, otherwise without the
   ///   result of the witness's operation.
   /// - Throws: `EtcdError`: `.outcomeUnknown` if the deadline passed first, or the history that

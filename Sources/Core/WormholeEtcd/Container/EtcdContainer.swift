@@ -86,8 +86,7 @@ package struct EtcdContainer: Sendable {
     return call
   }
 
-  /// The containers of this process: one for each location, so that all share its connections and
-  /// its session.
+  /// The containers of this process: one per location, to share its connections and its session.
   private static let all = Mutex<[EtcdLocation: Weak<Shared>]>([:])
 
   /// The version of the layout of keys.

@@ -100,8 +100,7 @@ final class EtcdFollowers: Sendable {
     return losesEvents
   }
 
-  /// Whether a version of etcd loses events after a compaction (its change log: fixed in 3.4.31 and
-  /// 3.5.13).
+  /// Whether a version of etcd loses events after a compaction (fixed in 3.4.31 and 3.5.13).
   static func losesEvents(_ version: String) -> Bool {
     let parts = version.split(separator: ".").map { Int($0.prefix(while: \.isNumber)) ?? 0 }
     guard parts.count >= 3, parts[0] == 3 else { return parts.first ?? 0 < 3 }

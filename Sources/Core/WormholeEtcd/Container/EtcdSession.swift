@@ -20,8 +20,7 @@ package final class EtcdSession: Sendable {
   private let state: Mutex<State>
 
   private struct State {
-    /// The sending time of the last answered keep-alive, on the clock that runs while the machine
-    /// sleeps.
+    /// When the last answered keep-alive was sent, on a clock that runs while the machine sleeps.
     var kept: ContinuousClock.Instant
     var hasEnded = false
     var nextHandler = 0

@@ -3,8 +3,7 @@ struct LineSplitter {
   let maximumBytes: Int
   var line: [UInt8] = []
 
-  /// - Parameter body: Gets each line that is now complete, without its end; empty lines are left
-  ///   out.
+  /// - Parameter body: Gets each completed line, without its end; empty lines are left out.
   /// - Returns: Whether the incomplete line may continue.
   mutating func take(_ bytes: UnsafeRawBufferPointer, _ body: ([UInt8]) -> Void) -> Bool {
     var start = 0

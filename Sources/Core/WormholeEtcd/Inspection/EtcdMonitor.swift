@@ -3,8 +3,7 @@ import Wormhole
 import WormholeInspection
 import WormholeSystem
 
-/// The monitor of a container on etcd: it follows all keys; see the table of the keys in the
-/// documentation.
+/// The monitor of a container on etcd: it follows all keys; see their table in the documentation.
 ///
 /// After a compaction that was faster than the watch, and now and then, the keys are listed again,
 /// and keys with changed revisions are read and reported.

@@ -181,8 +181,7 @@ final class EtcdBatchWriter: BatchWriter {
     return .found(items[0].first, seen: revision)
   }
 
-  /// Adds the steps by which the sender's newest entry with a key gives way to a newer one, unless a
-  /// consumer has it.
+  /// Adds the steps that supersede the sender's newest entry with a key, unless a consumer has it.
   private func supersede(
     _ key: String, by id: QueueEntryID, in change: inout EtcdTransaction, _ store: EtcdQueue
   ) throws {

@@ -80,8 +80,7 @@ extension ContainerInspection {
   }
 
   // A holder in another namespace cannot be looked up; only its lock shows that it lives. Holding
-  // the lock here for a moment does no harm, because a process that finds it busy tries again
-  // within 20 µs.
+  // the lock for a moment does no harm: a process that finds it busy tries again within 20 µs.
   private func isLocked(_ path: String) -> Bool {
     // A lease that cannot be opened is gone: taken over, or ended and swept.
     let isFree = try? FileDescriptor.openBeneath(path, at: directory, [.readOnly, .directory])

@@ -3,8 +3,7 @@ package import WormholePropertyLists
 
 /// The use of one of the package's own values: its title for people, and its shape.
 ///
-/// The module that owns a name defines its use. A program that shows a container to people asks all
-/// modules.
+/// The module that owns a name defines its use. A program that shows a container asks all modules.
 package struct OwnUse: Sendable {
   /// The title with its article: "the pairing of \"phone\"".
   package let title: String
@@ -26,8 +25,8 @@ package struct OwnUse: Sendable {
 }
 
 extension Log {
-  /// Returns the use of the package's own value that is the position of a subscriber; nil for any
-  /// other name.
+  /// Returns the use of the package's own value that is a subscriber's position; nil for other
+  /// names.
   package static func use(ofOwnValue name: String) -> OwnUse? {
     guard let (directory, subscriber) = LogCursor.subscriber(ofOwnName: name) else { return nil }
     let log =

@@ -158,8 +158,7 @@ extension SharedContainer {
 
   private func inside(_ path: String) -> String { String(path.dropFirst(root.path.count + 1)) }
 
-  /// Removes a staged `container.plist`, or the directory of a long identifier with that one file
-  /// in it.
+  /// Removes a staged `container.plist`, or a long identifier's directory with that one file in it.
   private func removeCreation(_ path: String) throws {
     let handle = try root.handle()
     let directory = handle.descriptor.rawValue
@@ -195,8 +194,7 @@ package func failure(
 }
 
 extension NamedDirectory {
-  /// Takes the lease, which removes the leftovers of dead holders in it, and removes the rest under
-  /// it.
+  /// Takes the lease, which removes dead holders' leftovers in it, and removes the rest under it.
   fileprivate func sweepLease(until deadline: ContinuousClock.Instant) throws {
     try Change<Void>(self, .init(until: deadline)) { lease, _ in
       try lease.site.clearRemains()

@@ -20,8 +20,7 @@ enum WatchUseReading {
     return use
   }
 
-  /// Other users' and invisible processes may also use up the limits, so only a trial is
-  /// conclusive.
+  /// Other users' and invisible processes may use up the limits, too: only a trial is conclusive.
   private static func refusal(_ directory: String) -> AppGroupError? {
     do throws(Errno) {
       let queue = try FileDescriptor.eventQueue()
@@ -69,8 +68,7 @@ enum WatchUseReading {
   }
 
   private static func number(_ path: String) -> Int? {
-    // In one read, because the kernel returns the number only to the first read, however short that
-    // is.
+    // In one read: the kernel returns the number only to the first read, however short it is.
     let digits = text(path, expectedBytes: 64).prefix { $0 != UInt8(ascii: "\n") }
     return Int(String(decoding: digits, as: UTF8.self))
   }

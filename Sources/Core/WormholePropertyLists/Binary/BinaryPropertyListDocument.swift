@@ -3,8 +3,7 @@ import FoundationEssentials
 /// The parts of a `bplist00` file; each part is checked when it is read.
 ///
 /// The rules are those of the version of CFBinaryPList.c that `PropertyListDecoder` uses, and
-/// stricter where that version is lax. The decoder reads without harm everything that this type
-/// accepts.
+/// stricter where it is lax. The decoder reads without harm everything that this type accepts.
 struct BinaryPropertyListDocument {
   enum Object {
     case boolean(Bool)
@@ -53,8 +52,7 @@ struct BinaryPropertyListDocument {
     try checkOffsets()
   }
 
-  /// Checks every offset, even of an object without a reference to it, because Foundation reads
-  /// them all.
+  /// Checks every offset, even of an object without a reference, because Foundation reads them all.
   private func checkOffsets() throws(PropertyListError) {
     let objects = UInt64(BinaryPropertyListTrailer.headerSize)..<UInt64(trailer.tableOffset)
     for number in 0..<trailer.objectCount {

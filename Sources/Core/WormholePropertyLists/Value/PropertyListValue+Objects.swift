@@ -161,8 +161,7 @@ extension Optional: OptionalObject {
 }
 
 extension PropertyListError {
-  /// Returns the same refusal as seen from the container that holds the value under a key or an
-  /// index.
+  /// Returns the same refusal as seen from the container that holds the value at a key or an index.
   func below(_ key: String) -> PropertyListError {
     guard case .keyPath(let path) = position else { return self }
     let separator = path.isEmpty || path.hasPrefix("[") ? "" : "."

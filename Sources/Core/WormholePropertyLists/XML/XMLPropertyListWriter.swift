@@ -95,8 +95,7 @@ struct XMLPropertyListWriter {
       case "<": append("&lt;")
       case ">": append("&gt;")
       case "\r":
-        // A bare carriage return would become a line feed in every parser that follows the XML
-        // standard.
+        // Every parser that follows the XML standard makes a line feed of a bare carriage return.
         append("&#13;")
       case "\t", "\n": output.append(UInt8(truncatingIfNeeded: scalar.value))
       case "\u{0}"..<" ", "\u{FFFE}", "\u{FFFF}":
@@ -110,8 +109,7 @@ struct XMLPropertyListWriter {
     append("</\(tag)>\n")
   }
 
-  /// Returns the spelling of CFPropertyList.c: the shortest decimal that reads back as the same
-  /// number.
+  /// Returns the spelling of CFPropertyList.c: the shortest decimal that reads back as the number.
   private static func text(of real: Double) -> String {
     if real.isNaN { return "nan" }
     if real.isInfinite { return real > 0 ? "+infinity" : "-infinity" }

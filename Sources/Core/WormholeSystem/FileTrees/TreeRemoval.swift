@@ -12,8 +12,7 @@ package struct TreeRemoval {
   /// Removes an entry of a directory; a missing entry counts as removed.
   ///
   /// - Throws: `TreeError` with the path of the entry that cannot be removed: a mount point, an
-  ///   immutable file, an entry of another user's directory. Entries that were removed before stay
-  ///   removed.
+  ///   immutable file, an entry of another user's directory. Entries removed before stay removed.
   /// - Complexity: one call for a file, four for a directory; memory for the names of a directory's
   ///   subdirectories.
   package func remove(_ name: FileName, at directory: Int32) throws {

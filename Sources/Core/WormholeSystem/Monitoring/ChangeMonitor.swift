@@ -161,8 +161,7 @@ package final class ChangeMonitor: Sendable {
     state.withLock { $0.isSettled(container, now: .now) }
   }
 
-  /// Calls a closure after a pause, when waiting processes may create the removed directories of a
-  /// container again.
+  /// Calls a closure after a pause, when waiting processes may create removed directories again.
   package func whenSettled(
     _ container: String, on queue: BlockingQueue, _ body: @escaping @Sendable () -> Void
   ) {

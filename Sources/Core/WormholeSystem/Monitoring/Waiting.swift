@@ -66,8 +66,8 @@ extension WaitingStep {
     return nil
   }
 
-  /// Returns the outcome and continues, or returns this step, which has none, for a wait that contains
-  /// this one.
+  /// Returns the outcome and continues, or returns this step, which has none, for an enclosing
+  /// wait.
   @inlinable
   package func then<Next>(
     _ next: (Outcome) throws -> WaitingStep<Next>

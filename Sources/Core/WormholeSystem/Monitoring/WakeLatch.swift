@@ -81,8 +81,7 @@ package final class WakeLatch: Sendable {
       state.blocked -= 1
       return false
     }
-    // Raised at the moment of giving up: consume the signal, because the next wait would otherwise
-    // end at once.
+    // Raised at the moment of giving up: consume the signal, or the next wait would end at once.
     if wasRaised { _ = semaphore.wait(until: nil) }
   }
 

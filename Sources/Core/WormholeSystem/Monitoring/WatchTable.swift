@@ -360,8 +360,7 @@ struct WatchTable {
     _ ready: [Bool], mustTake: Bool, now: ContinuousClock.Instant, _ events: inout Events
   ) {
     do throws(Errno) {
-      // The event queue comes first in `whatToWaitFor`; reading an unready counter would cost a
-      // call.
+      // The event queue comes first in `whatToWaitFor`; reading an unready counter costs a call.
       if ready.last == true { try counter?.descriptor.lowerCounter() }
       if ready.first == true || mustTake, let queue {
         var capacity = 1_024

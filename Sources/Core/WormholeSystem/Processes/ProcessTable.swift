@@ -173,8 +173,7 @@ package struct ProcessIdentity: Hashable, Sendable {
     self.namespace = namespace
   }
 
-  /// This process. The start time is read once; a forked child reads it again because its number
-  /// differs.
+  /// This process. The start time is read once, and again in a forked child: its number differs.
   ///
   /// - Complexity: No system call, except in a forked child, and before Linux 4.14.
   package static var current: ProcessIdentity {

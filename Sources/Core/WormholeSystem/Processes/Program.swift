@@ -201,8 +201,7 @@ package enum Program {
       let count = try perform(.write) {
         Glibc.write(descriptor, buffer.baseAddress.map { $0 + done }, buffer.count - done)
       }
-      // A device may accept no byte and report no error (write(2)); repeating the call would never
-      // end.
+      // A device may accept no byte and report no error (write(2)); repeated calls would never end.
       guard count > 0 else { throw .inputOutput }
       done += count
     }

@@ -192,8 +192,7 @@ extension FileDescriptor {
     return try remainingEntries()
   }
 
-  /// Returns the entries of an open directory that have not been returned yet; after opening, all
-  /// of them.
+  /// Returns the open directory's entries that were not returned yet; after opening, all of them.
   package func remainingEntries() throws(Errno) -> [Entry] {
     var all: [Entry] = []
     while try nextEntries({ all.append($0) }) {}

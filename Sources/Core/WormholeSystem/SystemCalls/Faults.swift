@@ -11,8 +11,8 @@
     package enum Outcome: Sendable {
       case proceed
       case fail(Errno)
-      /// The call is skipped and reported as done (0). A test that skips a call must notice that it
-      /// is missing.
+      /// The call is skipped and reported as done (0). A test that skips a call must notice its
+      /// absence.
       case skip
       /// The process is killed before the call, as by `kill -9`.
       case die
@@ -20,8 +20,7 @@
       case stop
     }
 
-    /// A plan that decides the outcome of each call from its name and its place in the order of
-    /// calls.
+    /// A plan that decides the outcome of each call from its name and its place among the calls.
     package final class Plan: Sendable {
       private let count = Mutex(0)
       private let rule: @Sendable (SystemCall, Int) -> Outcome
@@ -34,8 +33,8 @@
       /// The number of calls that this plan has decided.
       package var calls: Int { count.withLock { $0 } }
 
-      /// - Returns: The error number to report as the call's result, 0 for success, or nil to make
-      ///   the call.
+      /// - Returns: The error number to report as the result, 0 for success, or nil to make the
+      ///   call.
       func decide(_ call: SystemCall) -> Int32? {
         let index = count.withLock { count in
           defer { count += 1 }

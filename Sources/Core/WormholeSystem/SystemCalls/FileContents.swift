@@ -117,8 +117,7 @@ extension FileDescriptor {
 
   /// Waits until the content, and the metadata needed to find it, is on the disk. The corresponding
   /// C function is `fsync`. After a failure the file must be dropped and written again, because the
-  /// kernel discards the error and the lost pages (fsync(2), and the "fsyncgate" discussion of
-  /// 2018).
+  /// kernel discards the error and the lost pages (fsync(2)).
   package func synchronize() throws(Errno) {
     _ = try perform(.fsync) { Glibc.fsync(rawValue) }
   }

@@ -60,8 +60,7 @@ extension FileDescriptor {
     }
   }
 
-  /// Writes all bytes of a buffer. The corresponding C function is `write`, repeated after a short
-  /// count.
+  /// Writes all bytes of a buffer. The C function is `write`, repeated after a short count.
   package func writeAll(_ buffer: UnsafeRawBufferPointer) throws(Errno) {
     try Program.write(buffer, to: rawValue)
   }

@@ -19,8 +19,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
     try? Self.closeOnce(rawValue)
   }
 
-  /// Closes the file. Never retried, because on Linux the descriptor is gone even after EINTR
-  /// (close(2)).
+  /// Closes the file. Never retried: on Linux the descriptor is gone even after EINTR (close(2)).
   package consuming func close() throws(Errno) {
     let descriptor = rawValue
     discard self
@@ -46,8 +45,7 @@ package struct OpenOptions: OptionSet, Sendable {
     self.rawValue = rawValue
   }
 
-  // The general form of `SetAlgebra` is not specialized across modules and takes half a
-  // microsecond.
+  // `SetAlgebra`'s general form is not specialized across modules and takes half a microsecond.
   package init(arrayLiteral options: OpenOptions...) {
     rawValue = options.reduce(0) { $0 | $1.rawValue }
   }

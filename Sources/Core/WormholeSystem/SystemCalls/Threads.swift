@@ -19,8 +19,7 @@ package func startThread(name: String, _ body: @escaping @Sendable () -> Void) t
   var all = sigset_t()
   var before = sigset_t()
   sigfillset(&all)
-  // A thread inherits the signal mask of its creator (pthread_sigmask(3)); the call cannot fail
-  // here.
+  // A thread inherits its creator's signal mask (pthread_sigmask(3)); the call cannot fail here.
   _ = pthread_sigmask(SIG_SETMASK, &all, &before)
   defer { _ = pthread_sigmask(SIG_SETMASK, &before, nil) }
   var thread = pthread_t()

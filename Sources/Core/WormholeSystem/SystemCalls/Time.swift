@@ -94,8 +94,7 @@ package func pauseThread(_ duration: Duration) {
 }
 
 extension Duration {
-  /// The whole milliseconds for `poll(2)`, rounded up so that a wait does not end early; at least
-  /// 0.
+  /// The whole milliseconds for `poll(2)`, rounded up so that no wait ends early; at least 0.
   package var pollMilliseconds: Int32 {
     let (seconds, attoseconds) = components
     guard seconds >= 0, attoseconds >= 0 else { return 0 }

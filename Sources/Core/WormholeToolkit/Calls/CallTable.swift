@@ -26,8 +26,7 @@ struct CallTable {
 
   private(set) var calls: [UInt64: Call] = [:]
   private var last: UInt64 = 0
-  /// Calls that ended without an answer while they were being posted; their callees are still to
-  /// be notified.
+  /// Calls that ended without an answer while being posted; their callees must still be notified.
   private var endedWhilePosted: Set<UInt64> = []
 
   mutating func insert(_ call: Call) -> UInt64 {

@@ -30,8 +30,7 @@ package protocol Mailbox: AnyObject, Sendable {
   /// The address that others post to: hex digits and "-".
   var address: String { get }
 
-  /// Closes the mailbox: undelivered entries are lost, and posts are refused. Further calls have no
-  /// effect.
+  /// Closes the mailbox: undelivered entries are lost, posts are refused. Further calls do nothing.
   ///
   /// - Parameter asDeath: Whether other processes should find what a dead process leaves behind: its
   ///   directory remains, without its lock. On etcd nothing remains.

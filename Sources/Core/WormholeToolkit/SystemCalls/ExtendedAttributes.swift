@@ -53,8 +53,7 @@ extension FileDescriptor {
     _ = try perform(.fremovexattr) { name.withCPath { csys_remove_attribute(rawValue, $0) } }
   }
 
-  // Both lists and values are at most 64 KiB (xattr(7)); if one grew meanwhile, the call is
-  // repeated.
+  // Lists and values are at most 64 KiB (xattr(7)); if one grew meanwhile, the call is repeated.
   private static func filling(
     call: SystemCall, _ body: (UnsafeMutableRawPointer?, Int) -> Int
   ) throws(Errno) -> [UInt8] {

@@ -20,7 +20,7 @@ extension ProgramPair.Failure {
   /// Whether the input of the program is to blame.
   var isOfContent: Bool { errorNumber == nil && isUnderstood }
 
-  /// Whether the program has accepted its arguments: then it ends with 2 for an error, and gzip(1) also
+  /// Whether the program has accepted its arguments: then an error ends it with 2, gzip(1) also
   /// with 1.
   private var isUnderstood: Bool {
     end == .exited(2) || end == .exited(1) && program == "gzip"

@@ -16,7 +16,7 @@ final class DirectoryTarget: CopyTarget {
 
   var root: ContainerRoot { container.root }
 
-  /// Takes the place of an empty directory. If members of a group share that one, they share the
+  /// Takes the place of an empty directory. If a group's members share it, they share the
   /// container.
   ///
   /// - Throws: `AppGroupError.nameCollision` if something else is at the path.

@@ -249,8 +249,8 @@ final class TreePicture {
 extension TreePicture.Item {
   static let ofWatches = NameKind.own + "/watches"
 
-  /// The files that a group keeps beside the container's own entries, and a phone app's directories for
-  /// its watches.
+  /// A group's files beside the container's own entries, and a phone app's directories for its
+  /// watches.
   static func beside(in root: ContainerRoot, _ faults: inout NameFaults) throws -> [Self] {
     let own = try names(".", in: root, &faults).filter { !SharedContainer.isOurs($0) }
     let watches = try names(ofWatches, in: root, &faults)
@@ -307,8 +307,8 @@ extension TreeError {
   }
 }
 
-/// The copy of the files that a group keeps beside the container's own entries, to a directory that
-/// others may use.
+/// A copy of a group's files beside the container's own entries, in a directory that others may
+/// use.
 ///
 /// On etcd they are in this machine's directory of the container.
 struct BesideCopy {

@@ -21,8 +21,7 @@ final class DirectoryMailbox: Mailbox {
 
   private struct State {
     var directory: MailboxDirectory.LockedDirectory?
-    /// The watch that reports the removal of the lock's file, and the directory that the file is
-    /// in.
+    /// The watch that reports the removal of the lock's file, and the directory of that file.
     var ownerWatch: (watch: Watch, directory: MailboxDirectory.LockedDirectory)?
     var isClosed = false
     var watch: Watch?

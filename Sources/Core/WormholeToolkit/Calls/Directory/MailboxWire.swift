@@ -172,7 +172,7 @@ final class MailboxWire: Sendable {
     private static let count = Atomic(0)
 
     /// - Parameter mailbox: Its path relative to the container.
-    /// - Throws: If there is no such socket, or no process receives there; `.tooManyOpenFiles` beyond the
+    /// - Throws: If there is no such socket, or no receiver; `.tooManyOpenFiles` beyond the
     ///   maximum.
     init(to mailbox: String, in container: ContainerRoot.Handle) throws(Errno) {
       observer = MailboxObservation.address(container)
