@@ -38,7 +38,7 @@ final class EtcdMailbox: Mailbox, KeyFollowing {
     var seen = EtcdMoment.none
     /// Delivered entries that may not be deleted yet.
     var known: Set<[UInt8]> = []
-    /// Entries that were deleted lately.
+    /// Entries that were deleted recently.
     var deleted = LatestKeys()
   }
 
@@ -59,7 +59,7 @@ final class EtcdMailbox: Mailbox, KeyFollowing {
   private static let retry: Duration = .seconds(1)
   /// How long an entry may stay after its delivery; others are deleted with it.
   private static let deletionPause: Duration = .milliseconds(50)
-  /// How many entries are deleted at once.
+  /// How many entries are deleted together.
   private static let batch = 100
 
   init(

@@ -20,7 +20,7 @@ import WormholeToolkit
 /// its entries and deletes delivered ones. Undelivered entries end with the owner's session.
 struct EtcdMailboxes: MailboxStore {
   let etcd: EtcdContainer
-  /// How long the lane of a sender stays at least after its last post.
+  /// The least time that a sender's lane stays after its last post.
   var laneAge: Duration = .seconds(600)
 
   func make(

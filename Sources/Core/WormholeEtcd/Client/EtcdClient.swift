@@ -188,7 +188,7 @@ package final class EtcdClient: Sendable {
     return try outcome.get()
   }
 
-  /// The number of the history; see `EtcdMoment`.
+  /// The history's number; see `EtcdMoment`.
   package var history: Int { cluster.moment.history }
 
   /// Calls a closure each time the history was replaced, on a queue where it may block.

@@ -204,7 +204,7 @@ struct WireTransaction: Decodable {
   }
 }
 
-/// The result of an operation. It is small, because a foreign program can send many.
+/// The result of an operation; small, because a foreign program can send many.
 struct WireResult: Decodable {
   let kvs: [WireKeyValue]?
   let more: Bool?

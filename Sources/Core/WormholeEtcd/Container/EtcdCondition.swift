@@ -23,7 +23,7 @@ extension (any EngineCondition)? {
 extension RoleProof {
   var conditions: [EtcdTransaction.Condition] { condition.onEtcd }
 
-  /// Checks the conditions after a change was refused because of them or of others.
+  /// Checks the conditions after a change was refused because of these or others.
   func check(on etcd: EtcdContainer) throws {
     guard let holding = condition as? any EtcdHolding, try !holding.stillHolds(on: etcd) else {
       return

@@ -31,7 +31,7 @@ extension EtcdContainer {
           if: [.exists(formatKey)] + .unchanged([(historyKey, old)]),
           then: [.put(key: historyKey, value: try record.binaryBytes())]))
     } catch {
-      // Each other process of the container tries it, too.
+      // Every other process of the container tries it, too.
       return
     }
   }

@@ -281,7 +281,7 @@ extension EtcdContainer {
     }
   }
 
-  /// Returns what follows a beginning in keys, up to the next slash, in the order of the keys.
+  /// Returns what follows a beginning in keys, up to the next slash, in key order.
   ///
   /// - Parameter limit: How many are looked for.
   /// - Complexity: One request for each, or one for a thousand that have one key each.

@@ -9,7 +9,7 @@ import WormholeSystem
 /// One request compares up to 128 ranges, one after another on one connection, at a different time
 /// in each process. A server without the fault is not asked.
 final class EtcdFollowers: Sendable {
-  /// How often the ranges are compared at least.
+  /// The longest pause between two comparisons.
   private static let interval: Duration = .seconds(30)
   /// By how much a pause is shorter, so that processes that began together do not ask together.
   private static let jitter: ClosedRange<Double> = 0.6...1

@@ -29,7 +29,7 @@ package final class EtcdRoom: Sendable {
     var compacted: Int64 = 0
   }
 
-  /// How long history stays at least, and how long while a sender waits.
+  /// The least time that history stays, and the same while a sender waits.
   private let age: Duration
   private let urgentAge: Duration
   private let patience: Duration
@@ -84,12 +84,12 @@ package final class EtcdRoom: Sendable {
       let lease = try client.grantLease(lifetime: .seconds(1), until: deadline)
       try client.revokeLease(lease, until: deadline)
     } catch {
-      // The database is full in spite of all senders: then this one continues to wait.
+      // The database is full despite all senders: then this one continues to wait.
       guard error.code == .noSpace else { throw error }
     }
   }
 
-  /// Looks ahead of the first piece, if that will need it.
+  /// Looks before the first piece, if that will need it.
   func look(on container: EtcdContainer) throws {
     note(container.client.cluster.moment.revision)
     if state.withLock({ $0.budget <= 0 }) { _ = try renew(for: 0, on: container) }

@@ -9,7 +9,7 @@ final class MirroredKey: Cancelling {
   private let number: Int
   private let key: [UInt8]
 
-  /// Begins to follow a key, whose state is then as new as this call.
+  /// Begins to follow a key; its state is then as new as this call.
   ///
   /// - Parameter signal: Called when something has changed, on the watches' thread: must not block.
   /// - Throws: `EtcdError`: `.unreachable`, and etcd's refusals.

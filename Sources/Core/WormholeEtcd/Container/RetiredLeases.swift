@@ -9,7 +9,7 @@ import WormholeSystem
 /// lost expires by itself.
 enum RetiredLeases {
   private static let queue = Blocking.queue()
-  /// How to revoke each that is left, until a deadline.
+  /// How to revoke each remaining one, until a deadline.
   private static let left = Mutex<[Int64: @Sendable (ContinuousClock.Instant) -> Void]>([:])
   private static let endsAtExit: Void = Program.atExit {
     let deadline = ContinuousClock.now + EtcdSession.exitWait

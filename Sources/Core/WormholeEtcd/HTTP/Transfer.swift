@@ -2,7 +2,7 @@ import WormholeShims
 
 /// The content of a transfer, and the handling of its answer; used by the transfer's thread only.
 final class Transfer {
-  /// The limit on header lines, because a server could send them forever.
+  /// A limit on header lines: a server could send them forever.
   private static let maximumHeaderBytes = 256 << 10
 
   private var content: [UInt8]

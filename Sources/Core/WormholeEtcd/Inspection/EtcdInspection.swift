@@ -15,7 +15,7 @@ struct EtcdInspection {
   private let problem: (_ name: String, _ content: PropertyListValue) -> String?
   private let deadline: ContinuousClock.Instant
   private(set) var report: ContainerReport
-  /// The keys of a container that has few.
+  /// The keys of a container with few keys.
   private var keys: [ContainerKey]?
 
   init(
@@ -301,10 +301,10 @@ struct EtcdInspection {
 }
 
 extension EtcdContainer {
-  /// The beginnings of keys that a container has.
+  /// The beginnings of a container's keys.
   private static let letters = ["v", "n", "s", "p", "c", "q", "b", "l", "own"]
   private static let singles = ["format", "copying", "history", "sweeps"]
-  /// How many beginnings of keys are looked at.
+  /// How many such beginnings are looked at.
   private static let maximumBeginnings = 64
 
   /// Whether a key without the prefix lies among the container's keys, but is not one. Keys beside

@@ -45,7 +45,7 @@ final class EtcdMonitor: Watching, KeyFollowing {
 struct EtcdKeys {
   private let prefix: [UInt8]
   private let hear: (ContainerEvent) -> Void
-  /// Whether the first listing existed before the monitor.
+  /// Whether the first listing predates the monitor.
   private var isBeginning: Bool
   /// Changes up to this moment were reported, or existed before.
   private var moment = EtcdMoment.none
@@ -109,7 +109,7 @@ struct EtcdKeys {
     case .post: if isPut { report(.posted, nil) }
     case .log: if isPut, part == "m" { report(.appended, .init(publisherOf: item.value)) }
     case .queue:
-      // A claim is changed with each delivery.
+      // A claim changes with each delivery.
       let isNews = item.version == 1 || part == QueueKeyPart.entries.rawValue && !isPut
       if isNews, [.entries, .claims].contains(part.flatMap { QueueKeyPart(rawValue: $0) }) {
         report(.changed, place.rest.last.flatMap { .init(senderOf: $0) })

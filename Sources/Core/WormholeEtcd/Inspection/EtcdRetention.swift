@@ -14,7 +14,7 @@ import WormholePropertyLists
 /// <prefix>/sweeps    a list: `date` and `revision` of each sweep, at most one a day, the oldest first
 /// ```
 struct EtcdRetention {
-  /// How long traces stay at least.
+  /// The least time that traces stay.
   static let term: TimeInterval = 30 * 86_400
   private static let interval: TimeInterval = 86_400
 

@@ -17,7 +17,7 @@ final class EtcdRoleAcquisition: Waiting {
   private let deadline: ContinuousClock.Instant
   /// Whether it waits.
   private let isPatient: Bool
-  /// The end of all calls, at least a moment after the beginning.
+  /// The end of all calls, at least a moment after the start.
   private let limit: ContinuousClock.Instant
   private let latch = WakeLatch()
   private var mirror: EtcdMirror?

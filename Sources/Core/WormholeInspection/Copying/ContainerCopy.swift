@@ -34,7 +34,7 @@ package struct ContainerCopy {
     package fileprivate(set) var bytes = 0
     /// The number of items beside the container's own entries.
     package fileprivate(set) var items = 0
-    /// What was left out, because it cannot be read.
+    /// What was left out because it cannot be read.
     package internal(set) var faults = NameFaults()
 
     fileprivate mutating func add(_ size: Int) {
@@ -203,7 +203,7 @@ package protocol CopySource {
   /// Reads everything that outlives processes, as it was at one moment, in the order of the keys of a
   /// queue's batches.
   ///
-  /// - Parameter faults: Takes what is left out, because it cannot be read.
+  /// - Parameter faults: Takes what is left out because it cannot be read.
   /// - Returns: False if it could not be read completely as it was at that moment.
   func read(_ faults: inout NameFaults, _ body: (CopiedKey) throws -> Void) throws -> Bool
 }

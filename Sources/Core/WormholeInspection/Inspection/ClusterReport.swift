@@ -31,7 +31,7 @@ public struct ClusterReport: Sendable {
     public package(set) var databaseBytes: Int64?
     /// The part of the database that is in use; defragmenting frees the rest.
     public package(set) var usedBytes: Int64?
-    /// The duration of its answer.
+    /// How long its answer took.
     public package(set) var roundTrip: Duration?
     /// How far this machine's clock is ahead of the member's, at least; negative if it is behind,
     /// zero if both may agree, and nil if the member did not report its time.

@@ -21,7 +21,7 @@ struct ContainerInspection {
   private(set) var locks: LockTable?
   /// Returns the fault in the content of one of the package's own values.
   let problem: (_ name: String, _ content: PropertyListValue) -> String?
-  /// Whether entries of queues and messages of logs are read, too.
+  /// Whether queue entries and log messages are read, too.
   let readsEntries: Bool
   /// Complete after the initialization.
   var report: ContainerReport
@@ -186,7 +186,7 @@ extension ContainerInspection {
     if let failure { report.failures.append(failure) }
   }
 
-  /// Passes the entries of a directory to a closure, some at a time, as long as the closure wants
+  /// Passes a directory's entries to a closure, some at a time, as long as the closure wants
   /// more; none if the directory is missing.
   mutating func forEach(
     in path: String, _ body: (inout ContainerInspection, [FileDescriptor.Entry]) -> Bool

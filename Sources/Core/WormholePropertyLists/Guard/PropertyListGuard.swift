@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// A check of foreign bytes before a decoder of Foundation sees them.
+/// A check of foreign bytes before a Foundation decoder sees them.
 ///
 /// `PropertyListDecoder` recurses for every nested array and follows every shared reference, so a
 /// small file can overflow its stack or fill the memory. A property list that passes this check

@@ -10,7 +10,7 @@
 public struct PropertyListLimits: Sendable, Hashable {
   /// The deepest nesting of containers that any part of this module reads or writes.
   ///
-  /// Freeing, comparing and decoding a nested value all recurse. The decoder of Foundation takes
+  /// Freeing, comparing and decoding a nested value all recurse. Foundation's decoder takes
   /// about 900 bytes of stack per level, so 512 levels fit the smallest stacks that Swift runs on.
   public static let deepestNesting = 512
 

@@ -6,7 +6,7 @@ extension PropertyListValue {
   /// The accepted types are `String`, every integer type, `Double` and the types that it holds
   /// exactly (`Float`, `CGFloat`), `Decimal` as the nearest number, `Bool`, `Date`, `Data`, arrays,
   /// dictionaries with string keys, `PropertyListValue` itself, optionals that hold one of these, and
-  /// the `NS…` classes of Foundation, which arrive here through Swift's dynamic casts.
+  /// Foundation's `NS…` classes, which arrive here through Swift's dynamic casts.
   ///
   /// - Throws: `unsupportedType` or `unrepresentable` with the key path of the offending object;
   ///   `tooDeep` beyond `PropertyListLimits.deepestNesting` levels.

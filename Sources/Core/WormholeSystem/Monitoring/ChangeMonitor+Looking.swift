@@ -22,7 +22,7 @@ extension ChangeMonitor {
     case failed(reason: String, seen: FileStatus? = nil)
   }
 
-  /// Adds an entry and gives it its watch.
+  /// Adds an entry, with its watch.
   func insert(_ entry: WatchEntry, at place: WatchEntry.Place) -> WatchTable.ID {
     let id = state.withLock { $0.insert(entry) }
     watchWay(place)
@@ -31,7 +31,7 @@ extension ChangeMonitor {
     return id
   }
 
-  /// Adds an entry for an open file and gives it its watch.
+  /// Adds an entry for an open file, with its watch.
   func insert(_ entry: WatchEntry, open file: borrowing FileDescriptor) -> WatchTable.ID {
     let id = state.withLock { $0.insert(entry) }
     do throws(Errno) {

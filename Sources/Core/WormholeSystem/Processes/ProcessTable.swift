@@ -58,7 +58,7 @@ package struct ProcessStatus: Hashable, Sendable {
 
   /// Returns the processes that are not dead and for which a condition holds.
   ///
-  /// - Returns: Empty, too, if the numbers in /proc belong to another namespace.
+  /// - Returns: Empty also if the numbers in /proc belong to another namespace.
   /// - Complexity: Examines every process that /proc shows.
   package static func living(
     where condition: (Int32) -> Bool = { _ in true }
@@ -207,7 +207,7 @@ package struct ProcessIdentity: Hashable, Sendable {
   /// The id of this start of the machine (`/proc/sys/kernel/random/boot_id`, random(4)); empty if
   /// /proc does not show it.
   package static let boot: String = {
-    // Some sandboxes have no such file, see above.
+    // Some sandboxes have no such file.
     let text = try? procRecord(bootFile)
     return String(decoding: (text ?? []).prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
   }()
@@ -386,7 +386,7 @@ func hasOpen(_ processID: Int32, _ file: FileStatus) -> Bool {
 /// Whether a process has a file open under a descriptor number; false if the process has ended, or
 /// belongs to another user.
 package func hasOpen(_ processID: Int32, _ number: String, _ file: FileStatus) -> Bool {
-  // It fails, too, if the file was closed.
+  // It also fails if the file was closed.
   let open = try? fileStatus("/proc/\(processID)/fd/\(number)", followingLinks: true)
   return open?.isSameFile(as: file) == true
 }

@@ -123,7 +123,7 @@ package enum Program {
   /// Returns whether a descriptor is a terminal. The corresponding C function is `isatty`.
   package static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
 
-  /// Whether no other job has the terminal, such as the shell that has stopped this one.
+  /// Whether no other job has the terminal, such as the shell that stopped this one.
   package static func isInForeground(of terminal: Int32) -> Bool {
     [-1, getpgrp()].contains(tcgetpgrp(terminal))
   }

@@ -88,7 +88,7 @@ package struct ComposedPath: PathText {
 }
 
 extension UnsafeRawBufferPointer {
-  /// Returns whether the bytes are those of a text. The corresponding C function is `memcmp`: Swift's
+  /// Returns whether the bytes equal a text's. The corresponding C function is `memcmp`: Swift's
   /// own comparison of bytes is slow in a debug build.
   package func isEqual(to text: StaticString) -> Bool {
     guard count == text.utf8CodeUnitCount else { return false }

@@ -92,7 +92,7 @@ package final class CallEndpoint: Sendable {
       if mailbox == nil { mailbox = new }
       return mailbox ?? new
     }
-    // Another thread was quicker.
+    // Another thread was faster.
     if first !== new { new.end(asDeath: false) }
     return first.address
   }
@@ -213,7 +213,7 @@ package final class CallEndpoint: Sendable {
 
   package func isUnderWay(_ id: UInt64) -> Bool { calls.withLock { $0.calls[id] != nil } }
 
-  /// For tests: how many calls have not ended.
+  /// For tests: the number of calls that have not ended.
   package var count: Int { calls.withLock(\.calls.count) }
 
   /// Ends a call and notifies its callee. A call that has ended does not change.

@@ -27,7 +27,7 @@ package final class LineProcess: Sendable {
   ///
   /// - Parameters:
   ///   - environment: The whole environment, as "NAME=value".
-  ///   - readsErrors: Whether its standard error is read, too; otherwise it shares ours.
+  ///   - readsErrors: Whether its standard error is also read; otherwise it shares ours.
   ///   - endsWithThread: Whether it is killed when the calling thread ends, at the latest with this
   ///     process.
   package init(

@@ -1,6 +1,6 @@
 import WormholeSystem
 
-/// Tries until a condition holds.
+/// Retries until a condition holds.
 ///
 /// - Returns: Whether it held before the deadline.
 package func poll(

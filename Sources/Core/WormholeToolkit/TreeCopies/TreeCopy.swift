@@ -49,7 +49,7 @@ package struct TreeCopy {
   ///   continues without it; if nil, the first one ends the copy.
   /// - Throws: `TreeError` with the path of the entry that could not be copied, even if the item
   ///   itself is missing, or is a socket. The errors of `check`.
-  /// - Complexity: about eight calls of the kernel for a file, and its content; memory for one
+  /// - Complexity: about eight system calls for a file, and its content; memory for one
   ///   piece of a file and for the names of a directory's subdirectories.
   package func copy(
     _ name: FileName, at source: Int32, to newName: FileName, at target: Int32,

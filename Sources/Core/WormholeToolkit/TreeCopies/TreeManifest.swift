@@ -55,7 +55,7 @@ package struct TreeManifest: Sendable {
   ///   - leavesOut: the names that are left out, at any depth below the item.
   ///   - passesUnreadable: whether a directory below the item that cannot be read counts as empty.
   /// - Throws: `TreeError`; but not for a missing item, nor for entries that vanish.
-  /// - Complexity: one call of the kernel for each entry, two more for a directory.
+  /// - Complexity: one system call for each entry, two more for a directory.
   package init(
     of name: FileName, at directory: Int32,
     leavingOut leavesOut: @escaping (FileName) -> Bool = { _ in false },

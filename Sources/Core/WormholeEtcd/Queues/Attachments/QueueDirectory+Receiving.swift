@@ -45,7 +45,7 @@ extension QueueDirectory {
     try (list(Self.taken) ?? []).map(\.name.text).filter { $0.hasPrefix(Self.etcdPrefix) }
   }
 
-  /// - Parameter withFiles: whether a directory with files is removed, too; otherwise it stays.
+  /// - Parameter withFiles: whether even a directory with files is removed; otherwise it stays.
   func removeEtcdConsumer(_ consumer: String, withFiles: Bool) throws {
     let path = Self.taken + "/" + consumer
     guard try withFiles || list(path)?.isEmpty ?? true else { return }

@@ -90,7 +90,7 @@ final class ProgramPair {
     do {
       while first.end == nil || second.end == nil {
         try wait()
-        // First, because a signal of the terminal ends the programs, too.
+        // First, because a signal from the terminal ends the programs, too.
         try check()
         for program in [first, second] { try throwFailure(of: program) }
         // The end of the input of the second one.

@@ -24,7 +24,7 @@ final class ContainerPicture {
   private var values: ValuePicture
   private let trees: TreePicture
   private let check: () throws -> Void
-  /// How long passes may find changes in spite of pauses.
+  /// How long passes may find changes despite pauses.
   static let patience: Duration = .seconds(60)
   /// The largest number of passes before a pause.
   private static let passesWithoutPause = 3

@@ -127,7 +127,7 @@ final class QueueWriter {
     contents[name]?.size += Int64(bytes.count)
   }
 
-  /// Gives each file the place of its entry.
+  /// Gives each file its entry's place.
   func finish() throws {
     let claimed = Set(
       claims.values.flatMap(\.marks.keys).filter { $0.hasPrefix(BatchOwner.movedAwayMark) }.map {

@@ -130,7 +130,7 @@ extension CopiedKey {
     }
   }
 
-  /// As `ContainerKey`; nil, too, for a key that no container has.
+  /// As `ContainerKey`; nil also for a key that no container has.
   package init?(_ key: ArraySlice<UInt8>, _ value: [UInt8]) {
     guard let key = ContainerKey(key), let letter = Letter(rawValue: key.letter),
       key.rest.isEmpty || ![.value, .post, .state].contains(letter)

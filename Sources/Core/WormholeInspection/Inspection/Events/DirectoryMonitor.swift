@@ -94,7 +94,7 @@ struct DirectoryLooks {
   private let container: SharedContainer
   private let hear: @Sendable (ContainerEvent) -> Void
   private weak var monitor: DirectoryMonitor?
-  /// Whether the findings existed before the monitor.
+  /// Whether the findings predate the monitor.
   private var isBeginning = true
   /// The container's directory; nil if it cannot be opened now, so that nothing is seen.
   private var directory: ContainerRoot.Handle?
@@ -251,7 +251,7 @@ struct DirectoryLooks {
     events.append(ContainerEvent(change, place.kind, place.name, by: author))
   }
 
-  /// Asks for the lock of each registration for a moment, like any look at a presence.
+  /// Briefly asks for each registration's lock, like any look at a presence.
   private mutating func lookAtMembers(_ place: Place) {
     guard [.presence, .consumer].contains(place.kind.primitive) else { return }
     let presence = PresenceDirectory(container: container, name: place.name, kind: place.kind)

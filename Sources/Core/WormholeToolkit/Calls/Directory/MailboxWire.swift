@@ -108,7 +108,7 @@ final class MailboxWire: Sendable {
   /// Waits like `wait`, on a caller's thread, until a latch is raised or a deadline has passed.
   ///
   /// - Parameter read: Delivers what has come; false if another thread does.
-  /// - Returns: False if another thread leads already, or the wait has to go on without leading.
+  /// - Returns: False if another thread leads already, or the wait has to continue without leading.
   func lead(
     for latch: WakeLatch, until deadline: ContinuousClock.Instant, _ read: () -> Bool
   ) -> Bool {
