@@ -1,7 +1,7 @@
-// As Apple's module does: code that imports only WatchConnectivity uses NSObject, Data and Progress.
+// Like Apple's module: code that imports only WatchConnectivity uses NSObject, Data and Progress.
 @_exported public import Foundation
 
-// On Apple's systems these names are Foundation's, too.
+// On Apple's systems, Foundation declares these names.
 @_exported public import enum WormholeUserDefaults.NSKeyValueChange
 @_exported public import class WormholeUserDefaults.NSKeyValueObservation
 @_exported public import struct WormholeUserDefaults.NSKeyValueObservedChange

@@ -9,9 +9,9 @@ public let WCErrorDomain = "WCErrorDomain"
 
 /// Why a session could not do something.
 ///
-/// As with Apple's: `catch WCError.notReachable`, `(error as? WCError)?.code`,
-/// `(error as NSError).code` and `localizedDescription` all work. `failureReason` says more than
-/// Apple's does: the obstacle, and the remedy.
+/// As with Apple's type, `catch WCError.notReachable`, `(error as? WCError)?.code`, `(error as
+/// NSError).code` and `localizedDescription` all work. `failureReason` says more than Apple's: the
+/// obstacle and the remedy.
 ///
 /// ```swift
 /// WCSession.default.sendMessage(["seats": [7, 8]], replyHandler: nil) { error in
@@ -37,9 +37,9 @@ public struct WCError: Error, Sendable {
     case sessionNotActivated = 7004
     /// No watch is paired with the phone, or not this one.
     case deviceNotPaired = 7005
-    /// The active watch is paired, and has no app.
+    /// The active watch is paired but does not have the app.
     case watchAppNotInstalled = 7006
-    /// The counterpart does not run, is stopped, or ended before it answered.
+    /// The counterpart is not running, is stopped, or ended before it answered.
     case notReachable = 7007
     /// The URL does not name a file.
     case invalidParameter = 7008
@@ -57,11 +57,11 @@ public struct WCError: Error, Sendable {
     case deliveryFailed = 7014
     /// The disk or the counterpart's queue is full.
     case insufficientSpace = 7015
-    /// The session is on its way to another watch.
+    /// The session is switching to another watch.
     case sessionInactive = 7016
     /// The counterpart did not take it in time.
     case transferTimedOut = 7017
-    /// On a watch: the phone has no app.
+    /// On a watch: the phone does not have the app.
     case companionAppNotInstalled = 7018
     /// Never used here; the code exists for `switch` statements that name it.
     case watchOnlyApp = 7019
@@ -74,7 +74,7 @@ public struct WCError: Error, Sendable {
   /// The cause, as an error of another module.
   public let underlying: (any Error)?
 
-  /// An error of a code, as tests make them.
+  /// Makes an error with a code, for tests.
   ///
   /// - Parameters:
   ///   - code: What failed.
@@ -99,7 +99,7 @@ extension WCError: CustomNSError, LocalizedError {
   /// The code's number.
   public var errorCode: Int { code.rawValue }
 
-  /// The description, the reason, and the error below, under Foundation's keys.
+  /// The description, the reason, and the underlying error, under Foundation's keys.
   public var errorUserInfo: [String: Any] {
     var info: [String: Any] = [NSLocalizedDescriptionKey: code.sentence]
     if let failureReason { info[NSLocalizedFailureReasonErrorKey] = failureReason }
@@ -107,7 +107,7 @@ extension WCError: CustomNSError, LocalizedError {
     return info
   }
 
-  /// Equals `errorUserInfo`, under Apple's name.
+  /// `errorUserInfo`, under Apple's name.
   public var userInfo: [String: Any] { errorUserInfo }
 
   /// One sentence for people.
@@ -165,7 +165,7 @@ extension WCError.Code {
   }
 }
 
-// Each code is a member of the error type, too, as with Apple's: `WCError.notReachable`.
+// Each code is also a member of the error type, as with Apple's: `WCError.notReachable`.
 extension WCError {
   /// See `Code.genericError`.
   public static var genericError: Code { .genericError }
@@ -207,16 +207,16 @@ extension WCError {
   public static var watchOnlyApp: Code { .watchOnlyApp }
 }
 
-/// The table from errors between peers to errors of a session.
+/// The table from errors between peers to a session's errors.
 extension WCError {
-  /// The attempt that failed: a deadline that passed has a different meaning for each.
+  /// The attempt that failed: a passed deadline means something different for each.
   enum Attempt {
     case activation
     case message(expectsReply: Bool)
     case transfer
   }
 
-  /// The session's error for an error of the layers below.
+  /// The session's error for an error of a lower layer.
   init(_ error: any Error, of attempt: Attempt) {
     switch error {
     case let error as WCError: self = error

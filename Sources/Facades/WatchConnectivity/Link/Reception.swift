@@ -3,10 +3,10 @@ import Wormhole
 import WormholePeers
 import WormholeSystem
 
-/// Takes one delivery after the other out of a queue, and hands it over on the session's queue.
+/// Takes deliveries out of a queue one by one, and hands each over on the session's queue.
 ///
-/// A delivery that cannot be handed over now (from a watch that is not active, or without a delegate)
-/// is left taken and unacknowledged: the next reception gets it again, in its place.
+/// A delivery that cannot be handed over now (from a watch that is not active, or without a
+/// delegate) stays taken and unacknowledged: the next reception gets it again, in its place.
 final class Reception<Delivered: PeerDelivery>: Sendable {
   typealias Receiver = PeerReceiver<Delivered>
   typealias Opening = @Sendable (_ deadline: ContinuousClock.Instant?) async throws -> Receiver
@@ -16,9 +16,9 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
     /// Nil before the start.
     weak var link: SessionLink?
     var isHandingOver = false
-    /// Whether deliveries were left for the time when another watch is active.
+    /// Whether deliveries were left until another watch is active.
     var hasForeign = false
-    /// Whether deliveries were left until there is a delegate: then all that follow are left, too,
+    /// Whether deliveries were left until there is a delegate: all that follow are then left, too,
     /// so that none overtakes.
     var hasUndelegated = false
     var isRestarting = false
@@ -62,7 +62,7 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
       { [weak self] in self?.hand($0) ?? .left })
   }
 
-  /// Hands over all waiting deliveries; stops also when they do not end, because their sender goes on
+  /// Hands over all waiting deliveries. Stops even if they do not end, because their sender keeps
   /// sending: the rest waits until this watch is active again.
   func drain() async {
     let receiver = state.withLock(\.receiver)
@@ -119,17 +119,17 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
     receiver.close()
   }
 
-  /// Whether a delivery waits that was not handed over.
+  /// Whether a delivery that was not handed over is waiting.
   func isPending() throws -> Bool {
     let (receiver, isPending, hasForeign) = state.withLock { state in
       (state.receiver, state.hasUndelegated || state.isHandingOver, state.hasForeign)
     }
-    // Deliveries that were left for another watch keep the queue from ever being idle.
+    // Deliveries left for another watch keep the queue from ever being idle.
     return try isPending || !receiver.isIdle(countsTaken: !hasForeign)
   }
 
-  /// A session that was replaced learns of it; after any other error it receives again, perhaps in the next
-  /// container: without a process that has replaced it, the queue was removed.
+  /// A replaced session learns of it. After any other error it receives again, perhaps in the next
+  /// container: if no process has replaced it, the queue was removed.
   private func recover(from error: PeerError) {
     let isLost = error.code == .replaced && error.holder != nil || error.code == .notActive
     guard !isLost else { return lose(error) }
@@ -157,7 +157,7 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
       if case .leftForAnotherWatch = outcome { $0.hasForeign = true }
       if case .leftForDelegate = outcome { $0.hasUndelegated = true }
     }
-    // Behind its end.
+    // After this delivery has ended.
     session.queue.async { [session] in session.notifyObservers() }
     return switch outcome {
     case .ended(let failure): .ended(failure: failure)
@@ -170,7 +170,7 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
 /// The outcome of handing over a delivery.
 enum HandOver: Sendable {
   case ended(failure: String?)
-  /// It could not be put where the delegate would get it, perhaps for lack of space.
+  /// It could not be put where the delegate would get it, perhaps because space is short.
   case delayed(any Error)
   case leftForAnotherWatch
   case leftForDelegate

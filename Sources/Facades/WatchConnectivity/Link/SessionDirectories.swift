@@ -4,9 +4,9 @@ import WormholePeers
 
 /// Where a file lies while the delegate has it: `<container>/own/inbox/<peer>/<transfer>/<name>`.
 ///
-/// It is a hard link of the file that the queue still has: the delegate sees the name that the
-/// sender gave it, and may move the link away to keep it. If this process ends during the method,
-/// the queue delivers the file again. The next activation of its side removes abandoned files.
+/// It is a hard link to the file that the queue still has: the delegate sees the sender's name for
+/// it, and may move the link away to keep it. If this process ends during the method, the queue
+/// delivers the file again. The next activation of its side removes abandoned files.
 struct Inbox {
   private let container: SharedContainer
   private let name: String
@@ -37,10 +37,10 @@ struct Inbox {
   private func transfer(_ file: PeerFile) -> String { EncodedName(file.id).component }
 }
 
-/// A directory of the phone for each watch: `<container>/own/watches/<name>`.
+/// The phone's directory for each watch: `<container>/own/watches/<name>`.
 ///
-/// The phone makes it when its app first asks for it, and deletes it at an activation after the watch
-/// was unpaired or its app removed, as Apple's does "upon next launch".
+/// It is made when the phone's app first asks for it, and deleted at an activation after the watch
+/// was unpaired or its app removed, as Apple's is "upon next launch".
 enum WatchDirectory {
   private static let all = "own/watches"
 
@@ -54,7 +54,7 @@ enum WatchDirectory {
   /// Deletes the directories of watches that were unpaired or have no app.
   static func sweep(_ place: SessionPlace) throws {
     let directory = ContainerDirectory(all, in: place.container)
-    // Before the pairing: the directory of a watch that is paired meanwhile is not among them.
+    // Before the pairing: this leaves out the directory of a watch that is paired meanwhile.
     let names = try directory.names()
     guard !names.isEmpty else { return }
     let kept = try place.phonePairing.state().companions.filter(\.isAppInstalled)

@@ -20,19 +20,19 @@ final class SessionLink: Sendable {
 
   /// The observations of the counterpart's state.
   private struct Watching {
-    /// The state at the beginning, with the changes that were reported to the delegate since, and
-    /// the answers to the program.
+    /// The state at the beginning, with the changes since reported to the delegate, and the answers
+    /// to the program.
     var known = CounterpartState()
     /// The last observed reachability of the counterpart.
     var reachability: PeerReachability?
     var observations: [ObservationToken] = []
-    /// Begun again when there is a delegate for a context that came without one.
+    /// Started again when there is a delegate for a context that came without one.
     var context: ObservationToken?
     var isContextLeft = false
     var hasEnded = false
   }
 
-  /// Becomes the receiver of the transfers to this side, without handing any over yet.
+  /// Becomes the receiver of the transfers to this side, but does not hand any over yet.
   init(
     _ session: WCSession, _ place: SessionPlace, until deadline: ContinuousClock.Instant? = nil
   ) async throws {
@@ -102,21 +102,21 @@ final class SessionLink: Sendable {
     files.end()
   }
 
-  /// Waits until none of its work is running; it was ended before.
+  /// Waits until none of its work is running; `end()` comes first.
   func ended() async {
     await userInfoTransfers.ended()
     await fileTransfers.ended()
   }
 
-  /// Whether a received delivery was not handed over yet.
+  /// Whether a received delivery was not yet handed over.
   func hasContentPending() throws -> Bool {
     try messages.isPending() || files.isPending()
   }
 
-  /// Whether this is the session's link now: on the session's queue, where that changes.
+  /// Whether this is the session's current link: on the session's queue, where that changes.
   var isCurrent: Bool { session.link === self && !watching.withLock { $0.hasEnded } }
 
-  /// Whether deliveries of a peer are for the session now. On the phone only paired watches that
+  /// Whether deliveries from a peer are for the session now. On the phone only paired watches that
   /// are not active have to wait: a shell that sends under any other name takes part.
   func isExpected(from sender: String) -> Bool {
     guard isCurrent else { return false }
@@ -126,7 +126,7 @@ final class SessionLink: Sendable {
     }
   }
 
-  /// Whether a peer is the phone's active watch, but not yet of this link.
+  /// Whether a peer is the phone's active watch, but not yet this link's counterpart.
   func isAboutToServe(_ peer: String) -> Bool {
     guard place.role == .phone, !PeerNames.areSame(peer, counterpart) else { return !isCurrent }
     return Diagnostics.reporting(otherwise: false) {
@@ -136,8 +136,8 @@ final class SessionLink: Sendable {
 
   // MARK: Changes of the counterpart
 
-  /// Notes the first state, which is reported only when it changes: before the activation is reported,
-  /// because the program may ask for it from then on.
+  /// Notes the first state, which is reported only when it changes. Called before the activation is
+  /// reported, because the program may ask for the state from then on.
   private func notePresent() {
     let reachability = Diagnostics.reporting(otherwise: nil) {
       try counterpart.map { try place.peer.reachability(of: $0) }
@@ -176,7 +176,7 @@ final class SessionLink: Sendable {
       return watching.hasEnded
     }
     if hasEnded { for observation in observations { observation.cancel() } }
-    // For changes from before the observers were registered.
+    // For changes made before the observers were registered.
     comparePairing()
   }
 
@@ -217,8 +217,8 @@ final class SessionLink: Sendable {
     }
   }
 
-  /// Reports the answer to the program's question whether the counterpart is reachable, if it
-  /// differs from the known state, because the program may have asked for another reason.
+  /// Reports the program's answer on whether the counterpart is reachable if it differs from the
+  /// known state: the program may have asked for another reason.
   func answered(isReachable: Bool) {
     let isNews = watching.withLock { watching in
       defer { watching.known.isReachable = isReachable }

@@ -29,13 +29,13 @@ struct PairingView: Sendable {
     return try watch.get().active?.isAppInstalled == true
   }
 
-  /// Whether the other side has the app: one answer for the properties of both sides, because on Linux code
-  /// that asks `#if os(watchOS)` asks the phone's property on a watch, too.
+  /// Whether the other side has the app: one answer for both sides' properties, because on Linux
+  /// code that asks `#if os(watchOS)` asks the phone's property on a watch, too.
   func hasCounterpartApp() throws -> Bool {
     try watch == nil ? phone.active?.isAppInstalled == true : hasPhoneApp()
   }
 
-  /// The watch of which the phone's properties speak: on the phone the active one, on a watch itself.
+  /// The watch that the phone's properties describe: on the phone the active one, on a watch its own.
   var watchInQuestion: Pairing.Companion? { watch == nil ? phone.active : phone[name] }
 
   /// The phone, or the watch that is active.
@@ -71,7 +71,7 @@ struct PairingView: Sendable {
   }
 }
 
-/// The properties of a session whose changes the delegate learns of.
+/// The session properties whose changes are reported to the delegate.
 struct CounterpartState: Sendable, Equatable {
   /// The phone's view of its watch.
   struct Watch: Sendable, Equatable {
@@ -88,8 +88,8 @@ struct CounterpartState: Sendable, Equatable {
   init() {}
 
   /// - Parameter reachability: how the counterpart can be reached; nil if that is still unknown.
-  /// - Returns: nil if a part cannot be read for the moment, which is reported: nothing has changed for that.
-  ///   A damaged one counts as absent.
+  /// - Returns: nil if a part cannot be read for the moment, which is reported: that is not a
+  ///   change. A damaged part counts as absent.
   init?(_ link: SessionLink, _ reachability: PeerReachability?) {
     let place = link.place
     if place.role == .phone { watch = Watch() }

@@ -18,7 +18,7 @@ enum Payload {
     let bytes: Int
     do throws(PropertyListError) {
       value = try PropertyListValue(propertyList: dictionary)
-      // Encoded here only where the bytes have to be counted exactly.
+      // Encoded here only if the bytes have to be counted exactly.
       let footprint = value.footprint
       guard footprint.mostFileBytes > maximumBytes || !footprint.isSmall else { return value }
       bytes = try value.binaryBytes().count

@@ -7,8 +7,8 @@ struct SessionPlace: Sendable {
   /// How long a message waits for its reply by default.
   static let standardReplyTimeout: Duration = .seconds(300)
 
-  /// How long an activation waits for another process of its side: long enough to see that it is
-  /// stopped, or for it to end if it is about to, on a busy machine, too.
+  /// How long an activation waits for another process of its side: long enough, even on a busy
+  /// machine, to see that it is stopped, or for it to end if it is about to.
   static let patience: Duration = .seconds(2)
 
   let role: WCSession.Role
@@ -60,7 +60,7 @@ struct SessionPlace: Sendable {
   }
 
   private static func container(_ environment: [String: String]) throws -> SharedContainer {
-    // As with the `wormhole` command: an empty variable counts as unset, and not both may be set.
+    // As with the `wormhole` command: an empty variable counts as unset, and both must not be set.
     let named = ["WORMHOLE_GROUP", "WORMHOLE_CONTAINER"].map { name in
       environment[name].flatMap { $0.isEmpty ? nil : $0 }
     }

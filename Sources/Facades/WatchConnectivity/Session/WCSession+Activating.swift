@@ -33,13 +33,13 @@ extension WCSession {
   }
 
   private func open(_ place: SessionPlace) async {
-    // Of all three roles: another process may have only one of them.
+    // For all three roles: another process may have only one of them.
     let deadline = ContinuousClock.now + SessionPlace.patience
     do {
       try await place.peer.activate(until: deadline)
       try await Blocking.run {
-        // No link is current, so no delegate has a file. What another member of the container has put in
-        // the way does not keep this side from its peers.
+        // No link is current, so no delegate has a file. An obstacle that another member of the
+        // container left does not keep this side from its peers.
         Diagnostics.reporting { try Inbox(place).clear() }
         if place.role == .phone { Diagnostics.reporting { try WatchDirectory.sweep(place) } }
       }
@@ -48,7 +48,7 @@ extension WCSession {
     } catch {
       let error = WCError(error, of: .activation)
       queue.async {
-        // The activation may have begun: then no peer may find this side reachable.
+        // The activation may have begun: no peer may then find this side reachable.
         place.peer.close()
         self.state.withLock { $0.isActivating = false }
         self.notify { $0.session(self, activationDidCompleteWith: .notActivated, error: error) }
@@ -96,7 +96,7 @@ extension WCSession {
     if activatesAgain { activate() }
   }
 
-  /// The phone has its first watch, or has lost its last: nothing is under way with another one, so
+  /// The phone has its first watch, or has lost its last one: nothing is under way with another, so
   /// the session stays activated.
   func exchange(_ link: SessionLink) {
     link.end()
@@ -116,8 +116,8 @@ extension WCSession {
     }
   }
 
-  /// Another process is this side now, because this one was stopped; or no link to the next
-  /// counterpart could be opened. On the session's queue.
+  /// This process was stopped and another one is now this side, or no link to the next counterpart
+  /// could be opened. On the session's queue.
   func lose(_ link: SessionLink, _ error: any Error) {
     let isLost = change(link) { ($0.activation, $0.link) = (.notActivated, nil) }
     guard isLost else { return }
@@ -128,7 +128,7 @@ extension WCSession {
     notify { $0.session(self, activationDidCompleteWith: .notActivated, error: error) }
   }
 
-  /// Changes the state, unless the session has another link by now.
+  /// Changes the state, unless the session already has another link.
   private func change(
     _ link: SessionLink, onlyActivated: Bool = false, _ change: (inout State) -> Void
   ) -> Bool {

@@ -26,10 +26,10 @@ extension WCSession {
     Diagnostics.reporting(otherwise: [:]) { try context { try $0.context(from: $1) } }
   }
 
-  /// `applicationContext`, to be changed and updated: what is in it must not be lost because it
-  /// cannot be read for a moment. A damaged one is reported, and empty.
+  /// `applicationContext`, to be changed and updated: its content must not be lost because it
+  /// cannot be read for a moment. A damaged one is reported, and counts as empty.
   ///
-  /// - Throws: `WCError`, when it cannot be read.
+  /// - Throws: `WCError` if it cannot be read.
   package func applicationContextToChange() throws -> [String: Any] {
     do {
       return try context { try $0.context(for: $1) }

@@ -3,7 +3,7 @@ import Synchronization
 import Wormhole
 import WormholePeers
 
-// The state of the other side. Each property reads the pairing when it is called, so the answer is
+// The other side's state. Each property reads the pairing when it is called, so the answer is
 // current; that costs reading one file, on a watch two.
 extension WCSession {
   var isPairedNow: Bool { ask(false) { _, pairing in pairing.isPaired } }
@@ -45,7 +45,7 @@ extension WCSession {
     _ otherwise: Answer, _ body: (SessionPlace, PairingView) throws -> Answer
   ) -> Answer {
     guard let place = knownPlace else { return otherwise }
-    // The first watch counts as soon as the session has a link to it, because nothing can be sent before.
+    // The first watch counts only once the session has a link to it: nothing can be sent before.
     if place.role == .phone, let link, link.counterpart == nil { return otherwise }
     return Diagnostics.reporting(otherwise: otherwise) { try body(place, PairingView(place)) }
   }
@@ -62,7 +62,7 @@ extension WCSession {
     var peer: PeerSession { link.place.peer }
   }
 
-  /// - Throws: `WCError`: the reason that nothing can be sent.
+  /// - Throws: `WCError`: the reason why nothing can be sent.
   func route() throws -> Route {
     let (activation, link) = state.withLock { ($0.activation, $0.link) }
     switch activation {
@@ -72,13 +72,13 @@ extension WCSession {
     }
     guard delegate != nil else { throw WCError(.sessionMissingDelegate) }
     guard let link else { throw WCError(.sessionNotActivated) }
-    // A transfer is a change, which makes a removed group again.
+    // A transfer is a change, so it recreates a removed group.
     let pairing = try link.place.container.changing { try PairingView(link.place) }
     return Route(
       link: link, counterpart: try pairing.receiver(link.counterpart), pairing: pairing)
   }
 
-  /// The route of a message, which needs a counterpart that can be reached now.
+  /// The route of a message, which needs a counterpart that is reachable now.
   ///
   /// - Throws: `WCError`: also `notReachable`.
   func routeToReachable() throws -> (Route, PeerReachability) {
@@ -98,7 +98,7 @@ extension WCSession {
 }
 
 extension SessionPlace {
-  /// Whether a counterpart with such a reachability gets a message.
+  /// Whether a counterpart with this reachability gets a message.
   func accepts(_ reachability: PeerReachability) -> Bool {
     switch reachability {
     case .reachable: true

@@ -3,7 +3,7 @@ package import Wormhole
 import WormholePeers
 
 extension WCSession {
-  /// The session that is the default one in the current task, or in the current call of a delegate.
+  /// The default session in the current task, or in the current call of a delegate.
   @TaskLocal private static var local: WCSession?
 
   private static let process = Mutex(WCSession(nil))
@@ -14,7 +14,7 @@ extension WCSession {
   /// The session of this task, or of the process.
   static var current: WCSession { local ?? ofProcess }
 
-  /// Makes it the default session within a function, and in the tasks that the function begins.
+  /// Makes it the default session within a function, and in the tasks that the function starts.
   package func withDefault<Result>(_ body: () throws -> Result) rethrows -> Result {
     try Self.$local.withValue(self, operation: body)
   }
@@ -38,8 +38,8 @@ extension WCSession {
   }
 }
 
-// Several sessions in one process, each of which ends; for tests. An app has one, which lasts as long as its
-// process.
+// Several sessions in one process, each of which ends; for tests. An app has one, which lasts as
+// long as its process.
 extension WCSession {
   /// A session of its own, with a place of its own.
   ///
@@ -56,12 +56,12 @@ extension WCSession {
     }
   }
 
-  /// Takes the process's session away: the next `default` is a new one, which may be configured.
+  /// Removes the process's session: the next `default` is a new one, which may be configured.
   package static func replaceDefault() -> WCSession {
     process.withLock { Swift.exchange(&$0, with: WCSession(nil)) }
   }
 
-  /// Begins work that changes the link; `endForGood()` cancels it, and waits until it has ended.
+  /// Starts work that changes the link; `endForGood()` cancels it, and waits until it has ended.
   func begin(_ work: @escaping @Sendable () async -> Void) {
     state.withLock { state in
       guard !state.hasEnded else { return }
@@ -92,7 +92,7 @@ extension WCSession {
     for work in works { await work.value }
     let link = await onQueue { session in session.close() }
     await link?.ended()
-    // Behind all work that the lines above have enqueued: the ends of messages, for example.
+    // After all work that the lines above enqueued: the ends of messages, for example.
     await onQueue { _ in }
   }
 

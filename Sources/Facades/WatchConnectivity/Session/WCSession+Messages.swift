@@ -6,9 +6,9 @@ import WormholeToolkit
 
 /// The type that sends messages: only `WCSession` conforms.
 ///
-/// Its methods take handlers with their isolation, which is a part of a handler's type. `WCSession`
-/// also has overloads without isolation, for apps that wrap the session in their own protocol,
-/// whose handlers declare none, and for subclasses, which override them: the methods here call them.
+/// Its methods take handlers with their isolation, which is part of a handler's type. `WCSession`
+/// also has overloads without isolation, which the methods here call: for subclasses, to override
+/// them, and for apps that wrap the session in their own protocol, whose handlers declare none.
 ///
 /// ```swift
 /// // The members of this protocol are the forms of `sendMessage` for handlers of any kind.
@@ -22,12 +22,12 @@ extension WCSessionMessaging where Self == WCSession {
   /// Sends a dictionary to the counterpart at once; messages arrive in the order of sending.
   ///
   /// Returns at once. With a reply handler, the counterpart's delegate is asked for a reply, and
-  /// exactly one of the two handlers is called, on the queue of the delegate; without one only the
-  /// error handler, and only if it fails. A handler written in a `@MainActor` type, or in an
-  /// actor, runs there instead; handlers of the main actor in the order in which the messages end.
+  /// exactly one of the two handlers is called, on the delegate's queue. Without one, only the
+  /// error handler is called, and only if it fails. A handler written in a `@MainActor` type, or in
+  /// an actor, runs there instead; the main actor's handlers in the order in which messages end.
   ///
-  /// On the watch it starts the phone's app, if that is registered to be started for requests; on the
-  /// phone it never starts anything.
+  /// On the watch it starts the phone's app if that is registered to be started for requests; on
+  /// the phone it never starts anything.
   ///
   /// - Parameters:
   ///   - message: a property list of at most 65,536 bytes as a binary one.
@@ -46,8 +46,8 @@ extension WCSessionMessaging where Self == WCSession {
       message, replyHandler: handlers.0, errorHandler: handlers.1)
   }
 
-  /// Sends a dictionary as `sendMessage(_:replyHandler:errorHandler:)` does, with a time limit of
-  /// its own instead of the session's. Apple's framework does not offer that.
+  /// Sends a dictionary as `sendMessage(_:replyHandler:errorHandler:)` does, with its own time
+  /// limit instead of the session's. Apple's framework does not offer this.
   ///
   /// - Parameters:
   ///   - message: the dictionary.
@@ -77,8 +77,8 @@ extension WCSessionMessaging where Self == WCSession {
   }
 }
 
-/// The forms of `WCSession` for handlers of no actor. Only through a protocol can this module name them: in
-/// any other call the forms for handlers of any kind come first.
+/// The forms of `WCSession` for handlers of no actor. This module can name them only through a
+/// protocol: in any other call the forms for handlers of any kind come first.
 private protocol OverridableMessaging {
   func sendMessage(
     _ message: [String: Any], replyHandler: (([String: Any]) -> Void)?,
@@ -89,7 +89,7 @@ private protocol OverridableMessaging {
 
 extension WCSession: OverridableMessaging {}
 
-/// A handler of no actor that calls another one in the place to which that belongs.
+/// Wraps a handler in one of no actor, which calls it where it belongs.
 private func calledWhereItBelongs<Value>(
   _ handler: @escaping @isolated(any) (Value) -> Void
 ) -> (Value) -> Void {
@@ -98,7 +98,7 @@ private func calledWhereItBelongs<Value>(
 }
 
 extension WCSession {
-  /// - Parameter time: the time for the message and its reply, if less than the session's.
+  /// - Parameter time: the time for the message and its reply, if shorter than the session's.
   func send(
     _ handlers: MessageHandlers, within time: Duration? = nil,
     _ payload: () throws -> PropertyListValue

@@ -4,7 +4,7 @@ import Dispatch
 import struct WormholeUserDefaults.ObservableProperty
 
 extension WCSession {
-  /// The properties that Apple's samples observe, and those whose changes a delegate learns.
+  /// The properties that Apple's samples observe, and those whose changes the delegate learns of.
   static let observable: [ObservableProperty<WCSession>] = [
     ObservableProperty(\.activationState), ObservableProperty(\.hasContentPending),
     ObservableProperty(\.isReachable), ObservableProperty(\.isPaired),
@@ -20,12 +20,12 @@ extension WCSession {
   /// `watchDirectoryURL` and `isCompanionAppInstalled`. Any other property is an event of
   /// `Diagnostics`, and its handler gets at most the initial call.
   ///
-  /// The handler is called on the queue of the delegate, before the delegate learns of the same change;
-  /// only the initial call comes in the thread of this call. Changes are reported while the session is
-  /// activated, and `activationState` always.
+  /// The handler is called on the delegate's queue, before the delegate learns of the same change;
+  /// only the initial call comes on the thread of this call. Changes are reported while the session
+  /// is activated; those of `activationState` always.
   ///
-  /// The property is read each time something may have changed: the cost of an observation is that of
-  /// the property.
+  /// The property is read each time something may have changed, so an observation costs what the
+  /// property does.
   ///
   /// - Parameters:
   ///   - keyPath: the property.

@@ -5,13 +5,13 @@ import WormholePropertyLists
 
 // Incoming messages; everything here is on the session's queue.
 extension WCSession {
-  /// - Returns: false for a message that waits until there is a link to its sender: it counts as
-  ///   delivered only when a delegate has it.
+  /// - Returns: false for a message that waits for a link to its sender: it counts as delivered
+  ///   only when a delegate has it.
   func receive(_ request: PeerRequest) -> Bool {
     guard let link else { return false }
     return Diagnostics.reporting(otherwise: true) {
       guard link.isExpected(from: request.sender) else {
-        // The change to its link is under way.
+        // Its link is about to change to that watch.
         guard !link.isAboutToServe(request.sender) else { return false }
         try request.refuse("the phone's active watch is \(link.counterpart ?? "none")")
         return true
@@ -42,14 +42,14 @@ extension WCSession {
     }
   }
 
-  /// - Parameter name: the argument by which the delegate's methods for it are called.
+  /// - Parameter name: the argument label of the delegate's methods for it.
   private func hand(
     _ request: PeerRequest, _ name: String, _ notify: (any WCSessionDelegate) -> Void,
     replying: (any WCSessionDelegate) -> Void
   ) throws {
     switch offer(request.expectsReply ? replying : notify) {
     case .handled:
-      // This reports to the sender that the message was delivered.
+      // This tells the sender that the message was delivered.
       if !request.expectsReply { try request.reply(.dictionary([:])) }
     case .declined:
       let method = "session(_:\(name):\(request.expectsReply ? "replyHandler:" : ""))"
@@ -62,7 +62,7 @@ extension WCSession {
 extension PeerRequest {
   /// Replies, on any thread; for a value that is not a valid reply the sender gets an error.
   fileprivate func answer(_ payload: () throws -> PropertyListValue) {
-    // If the sender is gone, or the disk is full, the peers' session gives it its error.
+    // If the sender is gone, or the disk is full, the peer session gives it the error.
     Diagnostics.reporting {
       do {
         try reply(payload())

@@ -39,10 +39,10 @@ extension WCSession {
     }
   }
 
-  // MARK: As long as they are useful, which Apple's framework does not offer
+  // MARK: While they are useful, which Apple's framework does not offer
 
-  /// Sends a dictionary as `transferUserInfo(_:)` does, but only as long as it has not expired, and only
-  /// the newest of its key.
+  /// Sends a dictionary as `transferUserInfo(_:)` does, but only until it expires, and only the
+  /// newest with its key.
   ///
   /// ```swift
   /// WCSession.default.transferUserInfo(["position": 17], expiresAfter: .seconds(60), key: "position")
@@ -63,7 +63,7 @@ extension WCSession {
     transfer(userInfo, .init(expiry: lifetime, key: key, keepsReceipt: true))
   }
 
-  /// Sends a file as `transferFile(_:metadata:)` does, but only as long as it has not expired.
+  /// Sends a file as `transferFile(_:metadata:)` does, but only until it expires.
   ///
   /// Files have no keys: a file whose copying has begun is sent.
   ///
@@ -98,7 +98,7 @@ extension WCSession {
         if isUrgent { Diagnostics.reporting { try link.complications?.giveBack() } }
         throw error
       }
-      // It is queued by now: a failure of one of these does not change that.
+      // It is already queued: a failure of one of these does not change that.
       if isUrgent { Diagnostics.reporting { try link.complications?.setCurrent(sent.id) } }
       if let failure = sent.launchFailure { Diagnostics.report(failure) }
       let transfer = WCSessionUserInfoTransfer(sent, in: link)

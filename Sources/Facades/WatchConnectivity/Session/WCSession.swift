@@ -13,11 +13,11 @@ import class WormholeUserDefaults.KeyValueObservers
 /// this class. Every member exists on both sides, whatever `#if os(iOS)` says on Linux.
 ///
 /// It has no mechanism of its own: a `PeerSession` named "phone", or after the watch, carries
-/// everything, so `wormhole peer …` shows it, too. Transfers that wait outlive both processes.
+/// everything, so `wormhole peer …` shows it, too. Waiting transfers outlive both processes.
 ///
-/// A subclass stands for it in tests: every member of the original can be overridden. Its `Sendable` is
-/// unchecked because it is open, as the original: its own properties are `Sendable`, and a subclass is
-/// responsible for those that it adds.
+/// In tests a subclass can stand in for it: every member of the original can be overridden. Its
+/// `Sendable` is unchecked because it is open, like the original: its own properties are
+/// `Sendable`, and a subclass is responsible for those that it adds.
 ///
 /// Its properties are observed with `observe(_:options:changeHandler:)`, and the delegate learns
 /// every change.
@@ -64,8 +64,8 @@ open class WCSession: NSObject, @unchecked Sendable {
     state = Mutex(State())
   }
 
-  /// A session for a test, which overrides what the code under test calls. What it does not override acts as
-  /// in the session of a process that has no place. An app uses `WCSession.default`.
+  /// A session for a test, which overrides what the code under test calls. The rest acts as in the
+  /// session of a process that has no place. An app uses `WCSession.default`.
   public override init() {
     place = Mutex(nil)
     state = Mutex(State())
@@ -74,13 +74,14 @@ open class WCSession: NSObject, @unchecked Sendable {
 
   // MARK: Where it is
 
-  /// Sets the place of the session and the side of this process; call it once, before the session
-  /// is used: a later call has no effect, and is an event of `Diagnostics`. Without a call the environment sets them: `WATCHCONNECTIVITY_ROLE` (phone or watch),
-  /// `WORMHOLE_GROUP` or `WORMHOLE_CONTAINER`, and optionally `WATCHCONNECTIVITY_WATCH` and
+  /// Sets the session's place and this process's side. Call it once, before the session is used: a
+  /// later call has no effect, and is an event of `Diagnostics`. Without a call the environment
+  /// sets them: `WATCHCONNECTIVITY_ROLE` (phone or watch), `WORMHOLE_GROUP` or
+  /// `WORMHOLE_CONTAINER`, and optionally `WATCHCONNECTIVITY_WATCH` and
   /// `WATCHCONNECTIVITY_REPLY_TIMEOUT` (seconds).
   ///
   /// - Parameters:
-  ///   - role: the side of this process.
+  ///   - role: this process's side.
   ///   - container: the container that both sides share.
   ///   - watchName: on the watch: its name. A watch that is not named "watch" must be paired first:
   ///     `wormhole peer pairing NAME`.
@@ -110,18 +111,18 @@ open class WCSession: NSObject, @unchecked Sendable {
 
   /// Whether a session can be used here: its place is known, and its container can be opened.
   ///
-  /// If not, `activate()` reports the reason to the delegate. An environment that is incomplete or
-  /// wrong is also an event of `Diagnostics`, once, because a program without a session mostly
+  /// If not, `activate()` reports the reason to the delegate. An incomplete or wrong environment is
+  /// also an event of `Diagnostics`, once, because a program without a session mostly
   /// continues silently.
   open class func isSupported() -> Bool { WCSession.default.knownPlace != nil }
 
   /// The one session of this process.
   ///
-  /// In a call of a delegate, and of a handler that belongs to no actor, it is the session that
+  /// In a call of a delegate, or of a handler that belongs to no actor, it is the session that
   /// calls. This differs only in tests, where a process may have several sessions.
   open class var `default`: WCSession { current }
 
-  /// The side of this process; nil without support. Apple's code asks `#if os(iOS)`.
+  /// This process's side; nil without support. Apple's code asks `#if os(iOS)`.
   public var role: Role? { knownPlace?.role }
 
   /// Where the session is; the environment is read once.
@@ -138,16 +139,16 @@ open class WCSession: NSObject, @unchecked Sendable {
     return try result.get()
   }
 
-  /// Reports why there is no session here; on standard error if the program has no handler, because it would
-  /// be silent, and a forgotten role or delegate is the most frequent mistake.
+  /// Reports why there is no session here; on standard error if the program has no handler, because
+  /// it would be silent, and a forgotten role or delegate is the most frequent mistake.
   static func complain(_ error: WCError) {
     Diagnostics.report(error)
     guard Diagnostics.onEvent == nil else { return }
-    // If it is closed, nobody would read it.
+    // If it is closed, no one would read it.
     try? FileHandle.standardError.write(contentsOf: Data("WatchConnectivity: \(error)\n".utf8))
   }
 
-  /// The place of the session, if it was asked before.
+  /// The session's place, if it was asked for before.
   var placeIfKnown: SessionPlace? {
     guard case .success(let place) = place.withLock({ $0 }) else { return nil }
     return place
@@ -176,17 +177,17 @@ open class WCSession: NSObject, @unchecked Sendable {
   /// The progress of the activation.
   open var activationState: WCSessionActivationState { state.withLock { $0.activation } }
 
-  /// Begins the session, and notifies the delegate when the activation has ended: afterwards it
+  /// Begins the session, and notifies the delegate when the activation has ended: from then on it
   /// sends and receives, and everything that waited for this side is delivered.
   ///
   /// On an active session the delegate is called again. On an inactive session it takes effect as
   /// soon as everything received is delivered and the session is deactivated: nothing is lost.
-  /// Without a delegate it only says so: as an event of `Diagnostics`, and on standard error if nobody
-  /// receives those.
+  /// Without a delegate it only reports that, as an event of `Diagnostics`, or on standard error if
+  /// nothing receives those.
   ///
-  /// The error for the delegate is `sessionNotSupported` if the place of the session is unknown, or
-  /// `sessionNotActivated`, whose `failureReason` names the process that has the session already.
-  /// That error comes after two seconds: it does not wait until that process ends.
+  /// The delegate gets the error `sessionNotSupported` if the session's place is unknown, or
+  /// `sessionNotActivated`, whose `failureReason` names the process that already has the session.
+  /// That error comes after two seconds: the session does not wait until that process ends.
   open func activate() { beginSession() }
 
   // MARK: The other side
@@ -204,9 +205,9 @@ open class WCSession: NSObject, @unchecked Sendable {
   /// today (UTC); 0 while the complication is not enabled.
   open var remainingComplicationUserInfoTransfers: Int { remainingComplications }
 
-  /// On the phone: a directory for data of the active watch, made at the first use; nil if no watch
-  /// is active or the active watch has no app. The first `activate()` after the watch was unpaired,
-  /// or its app removed, deletes it.
+  /// On the phone: a directory for the active watch's data, made at the first use; nil if no watch
+  /// is active or the active watch does not have the app. The first `activate()` after the watch
+  /// was unpaired, or its app removed, deletes it.
   open var watchDirectoryURL: URL? { directoryOfWatch }
 
   /// On the watch: whether the phone has the app. It has, unless the watch is not paired, or
@@ -216,19 +217,19 @@ open class WCSession: NSObject, @unchecked Sendable {
   /// Always false: no process here is locked after a reboot.
   open var iOSDeviceNeedsUnlockAfterRebootForReachability: Bool { false }
 
-  /// Whether a message would be delivered now: the session is activated, and the counterpart's is,
-  /// too, in a process that is not stopped. On the watch it is also true if a message would start
-  /// the phone's app. A watch that is not active reaches no counterpart.
+  /// Whether a message would be delivered now: both this session and the counterpart's are
+  /// activated, and its process is not stopped. On the watch it is also true if a message would
+  /// start the phone's app. A watch that is not active reaches no counterpart.
   ///
-  /// The delegate hears every answer that differs from its last report. A stop of the counterpart's
+  /// The delegate learns every answer that differs from its last report. A stop of the counterpart's
   /// process, which has no event, is reported within a second even if this property is not read.
   open var isReachable: Bool { reachesCounterpart() }
 
   // MARK: Sending
 
-  /// Sends a dictionary at once. This form is for apps that wrap the session in their own protocol, and for
-  /// subclasses, which override it: the form for handlers of any kind calls it, too. Its handlers are called
-  /// on the queue of the delegate, wherever they are written.
+  /// Sends a dictionary at once. This form is for apps that wrap the session in their own protocol,
+  /// and for subclasses, which override it; the form for handlers of any kind calls it, too. Its
+  /// handlers are called on the delegate's queue, wherever they are written.
   @_disfavoredOverload
   open func sendMessage(
     _ message: [String: Any], replyHandler: (([String: Any]) -> Void)?,
@@ -277,11 +278,11 @@ open class WCSession: NSObject, @unchecked Sendable {
     transfer(userInfo)
   }
 
-  /// Sends a dictionary for the watch's complication, and starts the watch's app if it registered to
-  /// be started for urgent work: 50 times a day (UTC) for each watch, while its complication is
-  /// enabled. Afterwards, and on a watch, it acts as `transferUserInfo`.
+  /// Sends a dictionary for the watch's complication, and starts the watch's app if it registered
+  /// to be started for urgent work: 50 times a day (UTC) per watch, while its complication is
+  /// enabled. Beyond that, and on a watch, it acts like `transferUserInfo`.
   ///
-  /// It becomes the *current* one; the previous one is delivered nevertheless, and in its turn.
+  /// It becomes the *current* one; the previous one is still delivered, in its turn.
   @discardableResult
   open func transferCurrentComplicationUserInfo(
     _ userInfo: [String: Any] = [:]
@@ -289,17 +290,17 @@ open class WCSession: NSObject, @unchecked Sendable {
     transferForComplication(userInfo)
   }
 
-  /// The dictionaries that are neither delivered nor failed nor cancelled, also of an earlier process
-  /// of this side; in the order of sending. Empty while the session is not activated.
+  /// The dictionaries that are not yet delivered, failed or cancelled, even those of an earlier
+  /// process of this side; in the order of sending. Empty while the session is not activated.
   open var outstandingUserInfoTransfers: [WCSessionUserInfoTransfer] {
     link?.userInfoTransfers.all ?? []
   }
 
   /// Sends a file that is certain to be delivered, whenever the counterpart runs, after the files
-  /// that were sent before.
+  /// sent before it.
   ///
   /// Returns at once; the content is copied into the container, so it must not be changed or
-  /// removed before `progress` is complete. A refusal (as of `transferUserInfo`, and
+  /// removed before `progress` is complete. A refusal (as for `transferUserInfo`, and
   /// `fileAccessDenied` if the URL names no readable regular file, `invalidParameter` if it is not
   /// a file URL) goes to the delegate's `session(_:didFinish:error:)`.
   @discardableResult
@@ -307,13 +308,12 @@ open class WCSession: NSObject, @unchecked Sendable {
     transfer(file, metadata, options: .init())
   }
 
-  /// The files that are neither delivered nor failed nor cancelled; as
-  /// `outstandingUserInfoTransfers`.
+  /// The files that are not yet delivered, failed or cancelled; as `outstandingUserInfoTransfers`.
   open var outstandingFileTransfers: [WCSessionFileTransfer] { link?.fileTransfers.all ?? [] }
 
-  /// Whether a dictionary or a file has arrived that the delegate has not got yet. Costs a look at
-  /// both queues. Contexts and messages do not count: contexts can be read at any time, and senders
-  /// wait for messages.
+  /// Whether a dictionary or a file has arrived that the delegate does not have yet. Costs a look
+  /// at both queues. Contexts and messages do not count: contexts can be read at any time, and
+  /// senders wait for messages.
   open var hasContentPending: Bool {
     Diagnostics.reporting(otherwise: false) { try link?.hasContentPending() ?? false }
   }
@@ -339,7 +339,7 @@ extension WCSession {
     var hasEnded = false
   }
 
-  /// A delegate is any object, which Swift cannot know to be safe on our queue.
+  /// A delegate is any object, which Swift cannot know to be safe on this queue.
   // It is only ever called on the session's serial queue, as its documentation says: code written
   // for Apple's framework relies on that, and is not Sendable. The reference itself is never changed.
   struct DelegateReference: @unchecked Sendable {

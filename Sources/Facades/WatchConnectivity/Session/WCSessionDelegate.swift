@@ -6,9 +6,9 @@ public import Foundation
 /// if WCSession.default.activationState != .activated { WCSession.default.activate() }
 /// ```
 public enum WCSessionActivationState: Int, Sendable {
-  /// No communication; before `activate()`, and after a switch to another watch.
+  /// No communication: before `activate()`, and after a switch to another watch.
   case notActivated = 0
-  /// On its way to another watch: it may still receive, and must not send.
+  /// It is switching to another watch: it may still receive, and must not send.
   case inactive = 1
   /// It sends and receives.
   case activated = 2
@@ -17,12 +17,12 @@ public enum WCSessionActivationState: Int, Sendable {
 /// The calls of a session to its app; all are made on one serial background queue.
 ///
 /// Every method but the first has a default implementation, so a delegate implements only those it
-/// needs. Unlike Apple's, a message or transfer that the delegate has no method for is not silently
-/// dropped: its sender gets `deliveryFailed`.
+/// needs. Unlike with Apple's, a message or transfer for which the delegate has no method is not
+/// silently dropped: its sender gets `deliveryFailed`.
 ///
-/// A delegate's conformance cannot be isolated to an actor, because the calls come on a queue of the
-/// session's: in a target whose default isolation is the main actor, a class that names this protocol
-/// where it is declared is of no actor; in one that says `@MainActor`, each method is `nonisolated`.
+/// A delegate's conformance cannot be isolated to an actor, because the calls come on the session's
+/// queue. In a target whose default isolation is the main actor, a class that names this protocol
+/// where it is declared is of no actor; in one marked `@MainActor`, each method is `nonisolated`.
 ///
 /// ```swift
 /// final class Link: NSObject, WCSessionDelegate {
@@ -41,13 +41,13 @@ public enum WCSessionActivationState: Int, Sendable {
 /// }
 /// ```
 public protocol WCSessionDelegate: NSObjectProtocol, SendableMetatype {
-  /// The activation has ended; in the state `notActivated` with the reason.
+  /// The activation has ended; in the state `notActivated` it failed, with the error.
   func session(
     _ session: WCSession, activationDidCompleteWith activationState: WCSessionActivationState,
     error: (any Error)?)
 
-  /// On the phone: another watch becomes the active one. Nothing more can be sent; everything that
-  /// was received is still delivered.
+  /// On the phone: another watch becomes the active one. Nothing more can be sent; everything
+  /// already received is still delivered.
   func sessionDidBecomeInactive(_ session: WCSession)
 
   /// On the phone: everything received from the previous watch is delivered. `activate()` begins
@@ -67,8 +67,8 @@ public protocol WCSessionDelegate: NSObjectProtocol, SendableMetatype {
   /// A message arrived whose sender expects no reply.
   func session(_ session: WCSession, didReceiveMessage message: [String: Any])
 
-  /// A message arrived whose sender waits for a reply: call the handler once, now or later. Its
-  /// sender learns at once when the handler is released without a call.
+  /// A message arrived whose sender waits for a reply: call the handler once, now or later. If the
+  /// handler is released without a call, the sender learns of it at once.
   func session(
     _ session: WCSession, didReceiveMessage message: [String: Any],
     replyHandler: @escaping @Sendable ([String: Any]) -> Void)
@@ -85,12 +85,12 @@ public protocol WCSessionDelegate: NSObjectProtocol, SendableMetatype {
   func session(
     _ session: WCSession, didReceiveApplicationContext applicationContext: [String: Any])
 
-  /// A dictionary arrived that was sent with `transferUserInfo`; it counts as delivered when this
-  /// returns. If the process ends before, it is delivered again.
+  /// A dictionary sent with `transferUserInfo` arrived; it counts as delivered when this returns.
+  /// If the process ends before that, it is delivered again.
   func session(_ session: WCSession, didReceiveUserInfo userInfo: [String: Any])
 
-  /// A dictionary was delivered, or failed; even one of an earlier process of this side. Not called
-  /// for a cancelled one.
+  /// A dictionary was delivered, or failed, even one from an earlier process of this side. Not
+  /// called for a cancelled one.
   func session(
     _ session: WCSession, didFinish userInfoTransfer: WCSessionUserInfoTransfer,
     error: (any Error)?)
@@ -98,8 +98,8 @@ public protocol WCSessionDelegate: NSObjectProtocol, SendableMetatype {
   /// A file arrived. It is deleted when this returns, unless it was moved.
   func session(_ session: WCSession, didReceive file: WCSessionFile)
 
-  /// A file was delivered, or failed; even one of an earlier process of this side. Not called for a
-  /// cancelled one.
+  /// A file was delivered, or failed, even one from an earlier process of this side. Not called for
+  /// a cancelled one.
   func session(
     _ session: WCSession, didFinish fileTransfer: WCSessionFileTransfer, error: (any Error)?)
 }
@@ -172,10 +172,10 @@ extension WCSessionDelegate {
 }
 
 extension WCSession {
-  /// The outcome of a call of the delegate.
+  /// The outcome of calling the delegate.
   enum Offer {
     case handled
-    /// The delegate has no method for it: the default implementation said so.
+    /// The delegate has no method for it: the default implementation reported that.
     case declined
     case noDelegate
   }

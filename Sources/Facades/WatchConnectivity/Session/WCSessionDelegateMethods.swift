@@ -1,13 +1,13 @@
 public import Foundation
 import Synchronization
 
-// Apple's delegate has optional methods, which a caller calls as `delegate.session?(…)`. Swift on
-// Linux has no optional methods, so a property with the same name replaces each.
+// Apple's delegate has optional methods, called as `delegate.session?(…)`. Swift on Linux has none,
+// so a property with the same name replaces each.
 extension WCSessionDelegate {
-  /// The methods named `session`, for code that calls them as optional ones: a delegate that
-  /// forwards its calls, as `other?.session?(session, didReceiveMessage: message)`.
+  /// The methods named `session`, for code that calls them as optional ones, such as a delegate
+  /// that forwards its calls: `other?.session?(session, didReceiveMessage: message)`.
   ///
-  /// Never nil; the call is, without such a method. A property `session` of the app comes first.
+  /// Never nil; a call without such a method is. A property `session` of the app comes first.
   @_disfavoredOverload
   public var session: WCSessionDelegateMethods? { WCSessionDelegateMethods(delegate: self) }
 
@@ -27,8 +27,8 @@ extension WCSessionDelegate {
   }
 }
 
-/// A delegate's methods named `session`, as optional ones: each call returns nil, without an
-/// effect, if the delegate has no such method.
+/// A delegate's methods named `session`, as optional ones: each call returns nil, with no effect,
+/// if the delegate does not have the method.
 ///
 /// ```swift
 /// func pass(_ message: [String: Any], from session: WCSession, to other: (any WCSessionDelegate)?) {
@@ -121,16 +121,15 @@ public struct WCSessionDelegateMethods {
 }
 
 /// A reply handler of Apple's type, which declares no isolation, on its way to a delegate.
-// The handler that the session gives may be called in any thread. A handler that wraps it for
+// The handler that the session gives may be called on any thread. A handler that wraps it for
 // another delegate is called where that delegate replies, as on Apple's systems.
 private struct PassedHandler<Reply>: @unchecked Sendable {
   let call: (Reply) -> Void
 }
 
-/// The call of a delegate's method that is running in this thread.
+/// The call of a delegate's method that is running on this thread.
 ///
-/// The default implementation of a method reports that the delegate has none, because only it
-/// knows.
+/// Only a method's default implementation knows, and reports, that the delegate lacks the method.
 final class DelegateCall: Sendable {
   private enum Finding: Int, AtomicRepresentable { case none, missing, declined }
 
@@ -140,18 +139,18 @@ final class DelegateCall: Sendable {
 
   /// Calls a method of the session's delegate.
   ///
-  /// - Returns: whether the delegate has no method for an arrival.
+  /// - Returns: whether the delegate lacks a method for an arrival.
   static func isDeclined(_ call: () -> Void) -> Bool { run(call) == .declined }
 
   /// Calls an optional method.
   ///
-  /// - Returns: nil if the delegate has no such method.
+  /// - Returns: nil if the delegate does not have the method.
   static func result(_ call: () -> Void) -> Void? { run(call) == .none ? () : nil }
 
-  /// The delegate has no such method, and loses nothing by it.
+  /// The delegate lacks this method, and loses nothing by it.
   static func lacksMethod() { current?.finding.store(.missing, ordering: .relaxed) }
 
-  /// The delegate has no method for an arrival.
+  /// The delegate lacks a method for an arrival.
   static func decline() { current?.finding.store(.declined, ordering: .relaxed) }
 
   private static func run(_ call: () -> Void) -> Finding {

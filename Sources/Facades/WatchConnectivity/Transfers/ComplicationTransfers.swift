@@ -3,11 +3,11 @@ import Wormhole
 import WormholePeers
 import WormholePropertyLists
 
-/// The number of transfers for the complication that a watch still gets today, and the current one.
+/// The number of complication transfers that a watch still gets today, and the current one.
 ///
-/// A `Value` of the container for each watch: `{day: 20777, used: 3, current: "…"}`, the day counted
-/// from 1970 in UTC. A clock that is set back to the day before gives no new transfers; one that was
-/// further in the future takes none away.
+/// A `Value` of the container for each watch: `{day: 20777, used: 3, current: "…"}`, with the day
+/// counted from 1970 in UTC. A clock set back to the day before gives no new transfers; one that
+/// was further in the future takes none away.
 struct ComplicationTransfers: Sendable {
   static let perDay = 50
   private static let secondsPerDay = 86_400.0
@@ -23,7 +23,7 @@ struct ComplicationTransfers: Sendable {
     return Self.perDay - Self.used(state, today: Self.today())
   }
 
-  /// The id of the last transfer that was sent for the complication.
+  /// The id of the last transfer sent for the complication.
   func currentID() throws -> String? { try value.read()?["current"]?.stringValue }
 
   /// Uses one of today's transfers, if any is left.
@@ -43,7 +43,7 @@ struct ComplicationTransfers: Sendable {
     }
   }
 
-  /// Gives a transfer back that was not sent.
+  /// Gives back a transfer that was not sent.
   func giveBack() throws {
     try value.update { state in
       guard let used = state?["used"]?.int64Value, used > 0 else { return }
@@ -51,12 +51,12 @@ struct ComplicationTransfers: Sendable {
     }
   }
 
-  /// Makes a transfer the current one; the previous one is delivered nevertheless.
+  /// Makes a transfer the current one; the previous one is still delivered.
   func setCurrent(_ id: String) throws {
     try value.update { $0?["current"] = .string(id) }
   }
 
-  /// The day that counts, if it is today; nil for another one.
+  /// The stored day, if it still counts; nil for another one.
   private static func day(_ state: PropertyListValue?, today: Int64) -> Int64? {
     state?["day"]?.int64Value.flatMap { (today...today + 1).contains($0) ? $0 : nil }
   }

@@ -30,10 +30,10 @@ package final class ObservedProgress: Progress, @unchecked Sendable {
 extension Progress {
   /// Calls a handler when a property changes, until the observation is invalidated or released.
   ///
-  /// The progress of a `WCSessionFileTransfer` can be observed: `fractionCompleted`, `completedUnitCount`,
-  /// `totalUnitCount`, `isIndeterminate`, `isFinished`, `isCancelled`, `isPaused`, `isCancellable` and
-  /// `isPausable`. The handler is called in the thread that changes the property, as with Apple's: for
-  /// the copying that is a queue of the transfer's own.
+  /// The progress of a `WCSessionFileTransfer` can be observed: `fractionCompleted`,
+  /// `completedUnitCount`, `totalUnitCount`, `isIndeterminate`, `isFinished`, `isCancelled`,
+  /// `isPaused`, `isCancellable` and `isPausable`. The handler is called on the thread that changes
+  /// the property, as with Apple's: for copying, that is the transfer's own queue.
   ///
   /// No other progress can be observed, because Foundation's class on Linux reports no changes: an
   /// event of `Diagnostics` says so, and the handler gets at most the initial call. The same holds

@@ -11,11 +11,11 @@ protocol OutgoingTransfer: AnyObject, Sendable {
   func notify(_ delegate: any WCSessionDelegate, of session: WCSession, _ error: WCError?)
 }
 
-/// The progress of a transfer, as its app knows it; the same for both kinds.
+/// A transfer's progress, as its app knows it; the same for both kinds.
 final class TransferCourse: Sendable {
   private enum Stage: Sendable {
     case underWay
-    /// The app is taking it back, and may be too late. Others see it cancelled before `cancel()`
+    /// The app is cancelling it, perhaps too late. Others see it cancelled before `cancel()`
     /// returns, and must know that the app did it.
     case takingBack
     case ended
@@ -42,10 +42,10 @@ final class TransferCourse: Sendable {
 
   var isTransferring: Bool { stage.withLock { $0 == .underWay || $0 == .takingBack } }
 
-  /// A word for a person.
+  /// A word for people.
   var state: String { isCancelled ? "cancelled" : isTransferring ? "transferring" : "ended" }
 
-  /// Whether the app has cancelled it, and knows.
+  /// Whether the app has cancelled it, and knows so.
   var isCancelled: Bool { stage.withLock { $0 == .takenBack } }
 
   /// Whether the app takes it back or has done so.
@@ -61,12 +61,12 @@ final class TransferCourse: Sendable {
     stage.withLock { if $0 == .underWay || $0 == .takingBack { $0 = .ended } }
   }
 
-  /// The app knows its end, so it is not reported again.
+  /// The app knows of its end, so it is not reported again.
   func removeReceipt() throws { try sent?.removeReceipt() }
 
-  /// Takes it back, unless the counterpart has it already.
+  /// Takes it back, unless the counterpart already has it.
   ///
-  /// - Parameter takenBack: called if that was in time, as it always is if it was never sent.
+  /// - Parameter takenBack: called if that was in time, which it always is if it was never sent.
   func cancel(_ takenBack: (_ id: String?) -> Void) {
     let isMine = stage.withLock { stage in
       guard stage == .underWay else { return false }
@@ -92,7 +92,7 @@ final class TransferCourse: Sendable {
     }
   }
 
-  /// Whether two objects mean the same transfer.
+  /// Whether two objects stand for the same transfer.
   func isSame(as other: TransferCourse?) -> Bool {
     self === other || (id != nil && id == other?.id)
   }
@@ -100,8 +100,8 @@ final class TransferCourse: Sendable {
   var hashValue: Int { id?.hashValue ?? ObjectIdentifier(self).hashValue }
 }
 
-/// The courses of a session's transfers. All objects of a transfer have one, because the objects that an app
-/// keeps outlive the time in which another watch is active.
+/// The courses of a session's transfers. All objects of a transfer share one, because the app's
+/// objects may outlive a period in which another watch is active.
 final class TransferCourses: Sendable {
   private struct Reference: Sendable { weak var course: TransferCourse? }
 
@@ -122,12 +122,12 @@ final class TransferCourses: Sendable {
 // Objects that were given are only handed back to the caller that passed them, and never read or
 // changed here.
 package enum CarriedObjects: @unchecked Sendable {
-  /// As a property list, on which several threads may look.
+  /// As a property list, which several threads may read.
   case value(PropertyListValue?)
   /// Unchanged: a session has refused them, or would.
   case given([String: Any]?)
 
-  /// Objects from a test: as a session would carry them, if it could.
+  /// Objects from a test, in the form that a session would carry if it could.
   package init(made objects: [String: Any]?) {
     do {
       self = .value(try objects.map { try Payload.value($0, maximumBytes: .max) })
@@ -145,7 +145,7 @@ package enum CarriedObjects: @unchecked Sendable {
   }
 }
 
-/// Returns a dictionary as Swift writes it, sorted by its keys.
+/// Returns a dictionary as Swift writes it, sorted by key.
 func readable(_ dictionary: [String: Any]) -> String {
   let members = dictionary.sorted { $0.key < $1.key }.map { "\"\($0.key)\": \($0.value)" }
   return members.isEmpty ? "[:]" : "[\(members.joined(separator: ", "))]"

@@ -4,8 +4,8 @@ import WormholePeers
 
 /// The transfers that have not ended, in the order of sending; the delegate learns of each end.
 ///
-/// One task waits for one transfer after the other, as the counterpart takes them in that order. A
-/// transfer that may end before its turn, because it expires or is replaced, has a task of its own.
+/// One task waits for the transfers one by one, as the counterpart takes them in that order. A
+/// transfer that may end before its turn, because it expires or is replaced, has its own task.
 final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
   private struct State {
     var next = 0
@@ -24,9 +24,9 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
   }
 
   /// - Parameters:
-  ///   - status: the status of a transfer of an earlier process: after its end it is not listed,
+  ///   - status: the status of a transfer from an earlier process: after its end it is not listed,
   ///     and the end is reported to the delegate.
-  ///   - endsInOrder: whether it ends after all transfers that were added before it.
+  ///   - endsInOrder: whether it ends after all transfers added before it.
   func add(
     _ transfer: Transfer, _ status: QueueEntryStatus = .stored, endsInOrder: Bool = true
   ) {
@@ -100,7 +100,7 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
     }
   }
 
-  /// Asks again when the answer fails, because the counterpart may have the transfer by then.
+  /// Asks again after a failure, because the counterpart may have the transfer by then.
   ///
   /// - Returns: nil when the task was cancelled.
   private func finalStatus(of transfer: Transfer) async -> QueueEntryStatus? {
@@ -119,7 +119,7 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
   }
 
   private func notify(_ transfer: Transfer, _ session: WCSession, failure: WCError?) {
-    // The receipt of a transfer that was taken back is removed, and without one it counts as processed.
+    // The receipt of a transfer that was taken back is removed; without one it counts as processed.
     guard !state.withLock({ $0.hasEnded }), !transfer.course.isCancelled else { return }
     transfer.course.finish()
     remove(transfer.course.id)
@@ -133,7 +133,7 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
 }
 
 extension SessionLink {
-  /// The transfers of an earlier process of this side whose end was not reported to the app.
+  /// The transfers from an earlier process of this side whose end was not reported to the app.
   func loadOutstanding() throws {
     guard let counterpart else { return }
     for sent in try place.peer.messageTransfers(to: counterpart) {

@@ -1,11 +1,11 @@
 import Foundation
 
-/// The temporary files of content that is transferred as a file: `TMPDIR/wormhole-content-KIND-UUID/KIND`.
+/// The temporary files of content transferred as a file: `TMPDIR/wormhole-content-KIND-UUID/KIND`.
 ///
 /// Each file has its own directory that only the user may enter, so two contents never share one.
-/// The file stays until the session reports the end of the transfer, possibly in a later process.
-/// So its path, not a table in memory, shows that it may be removed. A process that is killed
-/// between writing the file and handing it over leaves it until TMPDIR is cleaned.
+/// The file stays until the session reports the end of the transfer, possibly in a later process;
+/// its path, not a table in memory, therefore shows that it may be removed. A process that is
+/// killed between writing the file and handing it over leaves it until TMPDIR is cleaned.
 package struct TemporaryContent: Sendable {
   private let kind: String
 
@@ -36,7 +36,7 @@ package struct TemporaryContent: Sendable {
       directory.deletingLastPathComponent().standardizedFileURL.path
         == FileManager.default.temporaryDirectory.standardizedFileURL.path
     else { return }
-    // The file is gone, or the cleaning of TMPDIR will find it; no caller needs the error.
+    // The file is gone, or cleaning TMPDIR will remove it; no caller needs the error.
     try? FileManager.default.removeItem(at: directory)
   }
 }

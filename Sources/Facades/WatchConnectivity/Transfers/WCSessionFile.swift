@@ -10,8 +10,8 @@ public import Foundation
 /// }
 /// ```
 ///
-/// Its `Sendable` is unchecked because it is open, as the original: its own properties are constant, and a
-/// subclass is responsible for those that it adds.
+/// Its `Sendable` is unchecked because it is open, like the original: its own properties are
+/// constant, and a subclass is responsible for those that it adds.
 open class WCSessionFile: NSObject, @unchecked Sendable {
   private let url: URL
   private let content: CarriedObjects
@@ -27,8 +27,8 @@ open class WCSessionFile: NSObject, @unchecked Sendable {
     content = .given(nil)
   }
 
-  /// Its path; a received file stays there until the delegate's method returns, and the last
-  /// component is its name at the sender.
+  /// Its path. A received file stays there until the delegate's method returns; the last component
+  /// is its name at the sender.
   open var fileURL: URL { url }
 
   /// The metadata that was sent with it.

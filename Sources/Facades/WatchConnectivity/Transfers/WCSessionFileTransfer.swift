@@ -10,8 +10,8 @@ import WormholePeers
 /// print(transfer.progress.fractionCompleted, transfer.isTransferring)
 /// ```
 ///
-/// Its `Sendable` is unchecked because it is open, as the original: its own properties are constant, and a
-/// subclass is responsible for those that it adds.
+/// Its `Sendable` is unchecked because it is open, like the original: its own properties are
+/// constant, and a subclass is responsible for those that it adds.
 open class WCSessionFileTransfer: NSObject, @unchecked Sendable {
   private let sentFile: WCSessionFile
   private let sentProgress: Progress
@@ -22,7 +22,7 @@ open class WCSessionFileTransfer: NSObject, @unchecked Sendable {
 
   /// - Parameters:
   ///   - sent: the transfer between the peers; nil for one that was never sent.
-  ///   - isComplete: whether it is one that is complete.
+  ///   - isComplete: whether it is complete.
   private init(
     _ course: TransferCourse, _ file: WCSessionFile, _ sent: PeerFileTransfer? = nil,
     in session: WCSession? = nil, isComplete: Bool = false
@@ -48,7 +48,7 @@ open class WCSessionFileTransfer: NSObject, @unchecked Sendable {
       sent, in: link.session)
   }
 
-  /// Makes a transfer that is never sent: it was refused, or a test makes it.
+  /// Makes a transfer that is never sent: it was refused, or is made for a test.
   ///
   /// - Parameter isComplete: whether its content was copied.
   package convenience init(
@@ -67,14 +67,14 @@ open class WCSessionFileTransfer: NSObject, @unchecked Sendable {
     super.init()
   }
 
-  /// The file at its sender's place, and the metadata that is sent with it.
+  /// The file at the sender's place, and the metadata sent with it.
   open var file: WCSessionFile { sentFile }
 
-  /// How much is copied, in bytes. Cancelling it cancels the transfer. It can be observed with
+  /// How much is copied, in bytes. Cancelling it cancels the transfer. Observe it with
   /// `observe(_:options:changeHandler:)`.
   open var progress: Progress { sentProgress }
 
-  /// The class, the file, its metadata, and how far it is, for a person.
+  /// The class, the file, its metadata, and its progress, for people.
   open override var description: String {
     let metadata = file.metadata.map { ", " + readable($0) } ?? ""
     let percent = Int(progress.fractionCompleted * 100)
@@ -82,19 +82,19 @@ open class WCSessionFileTransfer: NSObject, @unchecked Sendable {
       "WCSessionFileTransfer(\(file.fileURL.lastPathComponent)\(metadata), \(percent) %, \(course.state))"
   }
 
-  /// Whether it has neither been delivered nor failed nor been cancelled.
+  /// Whether it has not yet been delivered, failed or cancelled.
   open var isTransferring: Bool { course.isTransferring }
 
-  /// Whether `cancel()` was in time, through this object: the counterpart never gets it. Apple's
-  /// class has no such property.
+  /// Whether `cancel()` on this object was in time: the counterpart never gets it. Apple's class
+  /// has no such property.
   public var isCancelled: Bool { course.isCancelled }
 
-  /// Takes it back, even during copying, unless the counterpart has it already: then this does
-  /// nothing. The delegate is not notified of the end of a transfer that was taken back.
+  /// Takes it back, even during copying, unless the counterpart already has it: then this does
+  /// nothing. The delegate is not told of the end of a transfer that was taken back.
   open func cancel() {
     course.cancel { id in
       session?.link?.fileTransfers.remove(id)
-      // Its handler calls this again, on a thread of its own, which then does nothing.
+      // Its handler calls this again, on its own thread, and that call does nothing.
       progress.cancel()
     }
   }
@@ -113,7 +113,7 @@ extension WCSessionFileTransfer: OutgoingTransfer {
     // A delegate that reads the progress then finds it complete.
     if error == nil { progress.completedUnitCount = progress.totalUnitCount }
     delegate.session(session, didFinish: self, error: error)
-    // Here, so that each façade above the session leaves nothing behind.
+    // Done here so that no façade above the session leaves anything behind.
     TemporaryContent.remove(file.fileURL)
   }
 }

@@ -10,8 +10,8 @@ import WormholePeers
 /// if transfer.isTransferring { transfer.cancel() }
 /// ```
 ///
-/// Its `Sendable` is unchecked because it is open, as the original: its own properties are constant, and a
-/// subclass is responsible for those that it adds.
+/// Its `Sendable` is unchecked because it is open, like the original: its own properties are
+/// constant, and a subclass is responsible for those that it adds.
 open class WCSessionUserInfoTransfer: NSObject, @unchecked Sendable {
   let course: TransferCourse
   private let content: CarriedObjects
@@ -28,7 +28,7 @@ open class WCSessionUserInfoTransfer: NSObject, @unchecked Sendable {
     complications = link.complications
   }
 
-  /// Makes a transfer that is never sent: it was refused, or a test makes it.
+  /// Makes a transfer that is never sent: it was refused, or is made for a test.
   package init(_ content: CarriedObjects, isTransferring: Bool = false, isCurrent: Bool = false) {
     course = TransferCourse(isTransferring: isTransferring)
     self.content = content
@@ -47,7 +47,7 @@ open class WCSessionUserInfoTransfer: NSObject, @unchecked Sendable {
     super.init()
   }
 
-  /// The class, the dictionary and the state, for a person.
+  /// The class, the dictionary and the state, for people.
   open override var description: String {
     "WCSessionUserInfoTransfer(\(readable(userInfo)), \(course.state))"
   }
@@ -55,22 +55,22 @@ open class WCSessionUserInfoTransfer: NSObject, @unchecked Sendable {
   /// The dictionary that is sent.
   open var userInfo: [String: Any] { content.objects ?? [:] }
 
-  /// Whether it has neither been delivered nor failed nor been cancelled.
+  /// Whether it has not yet been delivered, failed or cancelled.
   open var isTransferring: Bool { course.isTransferring }
 
-  /// Whether `cancel()` was in time, through this object: the counterpart never gets it. Apple's class has
-  /// no such property.
+  /// Whether `cancel()` on this object was in time: the counterpart never gets it. Apple's class
+  /// has no such property.
   public var isCancelled: Bool { course.isCancelled }
 
-  /// Whether it is the last that was sent for the complication; see
+  /// Whether it is the last one sent for the complication; see
   /// `transferCurrentComplicationUserInfo`. Costs reading one file.
   open var isCurrentComplicationInfo: Bool {
     guard let id = course.id, let complications else { return isMadeCurrent }
     return Diagnostics.reporting(otherwise: false) { try complications.currentID() == id }
   }
 
-  /// Takes it back, unless the counterpart has it already: then this does nothing. The delegate is
-  /// not notified of the end of a transfer that was taken back.
+  /// Takes it back, unless the counterpart already has it: then this does nothing. The delegate is
+  /// not told of the end of a transfer that was taken back.
   open func cancel() { course.cancel { session?.link?.userInfoTransfers.remove($0) } }
 
   /// Whether the object stands for the same transfer.
