@@ -37,10 +37,10 @@ final class Outbox: Sendable {
   /// For tests: how much may wait in queues to which nothing was sent yet.
   func limit(to limits: Queue.Limits) { state.withLock { $0.limits = limits } }
 
-  /// Starts a peer for which work was just stored, if it registered and no process receives for
-  /// it. A stopped receiver counts: it gets the work when it continues, or its replacement does.
+  /// Starts a peer for which work was just stored, if it registered and no process receives for it.
+  /// A stopped receiver counts: it gets the work when it continues, or its replacement does.
   ///
-  /// - Returns: the reason that it could not be started, or nil; the work waits in both cases.
+  /// - Returns: the reason why it could not be started, or nil; the work waits in both cases.
   /// - Complexity: usually one look whether there is a registration.
   func wake(_ peer: String, isUrgent: Bool = false, for queue: Queue) -> PeerError? {
     do {

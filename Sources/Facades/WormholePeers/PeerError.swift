@@ -126,7 +126,7 @@ extension PeerError {
       remedy: "messages between peers are meant to be small; send large content as a file")
   }
 
-  /// Any error as an error between peers; one that is so already is returned unchanged.
+  /// Any error as an error between peers; one that already is one is returned unchanged.
   package init(any error: any Error, _ action: String, peer: String? = nil) {
     switch error {
     case let error as PeerError: self = error

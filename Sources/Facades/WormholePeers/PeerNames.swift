@@ -22,7 +22,7 @@ import WormholePropertyLists
 ///
 /// In a peer's name "/" is written as `%2F` and "%" as `%25`, so that no two peers share a name.
 package enum PeerNames {
-  /// The maximum length of a peer's name in bytes, encoded as the names of values are.
+  /// The maximum length of a peer's name in bytes, encoded like the names of values.
   package static let maximumBytes = 100
 
   private enum Kept: String {

@@ -8,14 +8,14 @@ import WormholeToolkit
 /// This process as one of any number of named peers that share a container.
 ///
 /// A session can send as soon as it is made. `activate` makes it the session that others reach
-/// under its name: in one process at a time, proved by `Presence`; a stopped process is replaced.
+/// under its name: in one process at a time, as `Presence` proves; a stopped process is replaced.
 ///
 /// A session has no mechanism of its own: requests go through mailboxes, guaranteed messages and
 /// files through a `Queue` for each receiver, contexts are `Value`s, reachability is `Presence`.
 ///
 /// It is closed when it is released, so objects that others keep do not hold it.
 ///
-/// What fails in the container, any function that throws reports as a `PeerError`.
+/// Every throwing function reports a failure in the container as a `PeerError`.
 ///
 /// ```swift
 /// let phone = try PeerSession("phone", in: container)
@@ -42,7 +42,7 @@ public final class PeerSession: Sendable {
   /// Makes a session; nothing is read or written before it is used.
   ///
   /// - Parameters:
-  ///   - name: any string, byte for byte, of at most 100 bytes once encoded as the names of values are.
+  ///   - name: any string, byte for byte, of at most 100 bytes once encoded like a value's name.
   ///   - container: the container that the peers share.
   /// - Throws: `PeerError.Code.unsupportedValue` for a longer or an empty name.
   public init(_ name: String, in container: SharedContainer) throws {
@@ -81,9 +81,9 @@ extension PeerSession {
     var links: [[UInt8]: PeerLink] = [:]
   }
 
-  /// Becomes the session that is reached under this name, until `close`, until it is released, or
-  /// until the process ends. Does nothing if it is active. Resumes sending the files that an
-  /// earlier process of this name has begun to send.
+  /// Becomes the session reached under this name, until `close`, until it is released, or until the
+  /// process ends. Does nothing if it is active. Resumes sending files that an earlier process of
+  /// this name began to send.
   ///
   /// - Parameter deadline: when to stop waiting for another process that is active under the name;
   ///   a stopped process is replaced. By default 10 seconds from now. A program that was started for
@@ -102,8 +102,8 @@ extension PeerSession {
       }, address)
   }
 
-  /// Becomes the session that is reached under this name; see the form without `async`. Cancelling the
-  /// task ends the wait.
+  /// Becomes the session reached under this name; see the form without `async`. Cancelling the task
+  /// ends the wait.
   public func activate(until deadline: ContinuousClock.Instant? = nil) async throws {
     let prepared = try await Blocking.run { try self.prepareActivation(until: deadline) }
     guard let address = prepared else { return }
@@ -133,12 +133,12 @@ extension PeerSession {
   private func activated(
     _ result: Result<PresenceRegistration, any Error>, _ address: String
   ) throws {
-    // Not before the registration is noted: requests that arrived in between were refused.
+    // Only once the registration is noted: requests that arrived in between were refused.
     defer { state.withLock { $0.isActivating = false } }
     do {
       let registration = try result.get()
       let isOpen = state.withLock { state in
-        // Under the lock, because `end` takes back what is noted before the mailbox is closed.
+        // Under the lock, because `end` takes back what was noted before the mailbox was closed.
         guard calls.address == address else { return false }
         container.beginPublishing(as: name)
         (state.registration, state.address) = (registration, address)
@@ -160,7 +160,7 @@ extension PeerSession {
       let observation = try presence.observe(on: callbacks) { [weak self] _ in
         self?.noteReplacement()
       }
-      // Without a registration it was closed meanwhile, and the observation ends here.
+      // If it has no registration, it was closed meanwhile, and the observation ends here.
       state.withLock { if $0.registration != nil { $0.observation = observation } }
     } catch {
       close()
@@ -188,18 +188,18 @@ extension PeerSession {
     }
   }
 
-  /// Whether this session is the one that is reached under its name.
+  /// Whether this session is the one reached under its name.
   ///
-  /// A process that was stopped and replaced learns it soon after it continues; to be certain at
-  /// one moment, call `confirmActive`.
+  /// A process that was stopped and replaced learns of that soon after it continues; to be certain
+  /// at one moment, call `confirmActive`.
   public var isActive: Bool { state.withLock { $0.registration != nil } }
 
-  /// Calls a closure when another process is reached under the name from now on, or none; it must be short.
+  /// Calls a short closure when another process, or none, is reached under the name from now on.
   package func onReplacement(_ body: @escaping @Sendable () -> Void) {
     state.withLock { $0.onReplacement = body }
   }
 
-  /// Checks whether this session is still the one that is reached under its name.
+  /// Checks whether this session is still the one reached under its name.
   ///
   /// - Throws: `PeerError.Code.replaced`, its `holder` the process that is reached instead; or
   ///   `.notActive`.
@@ -211,11 +211,11 @@ extension PeerSession {
     }
   }
 
-  /// Stops being reached: requests of this session end as `cancelled`, requests to it as
+  /// Stops being reached: this session's requests end as `cancelled`, requests to it as
   /// `unreachable`. Further calls have no effect; the session may be activated again.
   public func close() { end(PresenceRegistration.close) { $0.close() } }
 
-  /// Stops being reached as if its process had died, for the other peers; here as `close`. For
+  /// Stops being reached: for the other peers as if its process had died, here as `close`. For
   /// tests of those peers.
   package func abandon() { end(PresenceRegistration.abandon) { $0.abandon() } }
 
@@ -224,8 +224,8 @@ extension PeerSession {
   ) {
     self.leave(leave) { $0 = State() }
     close(calls)
-    // An activation under way may have noted its registration before its mailbox was closed; a later one
-    // has a new mailbox.
+    // An activation under way may have noted its registration before its mailbox was closed; a
+    // later one has a new mailbox.
     self.leave(leave) { state in
       if state.address != calls.address { (state.registration, state.observation) = (nil, nil) }
     }
@@ -342,9 +342,9 @@ extension PeerSession {
   /// handed over under this session's name, and every later one; only the latest after a burst, and
   /// never an older one after a newer one.
   ///
-  /// When the handler returns, the container notes which context it was, so a context is handed over once,
-  /// even across restarts of this peer. If a process is killed before that, the next one
-  /// gets it again. Of two processes that observe under one name, the first that looks gets it, or both.
+  /// When the handler returns, the container notes which context it was, so a context is handed
+  /// over once, even across restarts of this peer. If a process is killed before that, the next one
+  /// gets it again. Of two that observe under one name, the first that looks gets it, or both do.
   ///
   /// - Parameters:
   ///   - peer: the peer whose contexts are observed.
@@ -363,7 +363,7 @@ extension PeerSession {
     }
   }
 
-  /// Calls a handler as `observeContext` does, and notes only a context for which it returns true as
+  /// Calls a handler like `observeContext`, and notes only a context for which it returns true as
   /// handed over: an observation that begins later gets the others again.
   package func offerContexts(
     from peer: String, on queue: DispatchQueue,
@@ -376,9 +376,9 @@ extension PeerSession {
         do {
           guard let context = try snapshot.propertyList(), let version = snapshot.version?.text
           else { return }
-          // Handing it over twice is better than never, and then the note is written again.
+          // Better handed over twice than never; the note is then written again.
           if (try? seen.read()?.stringValue) == version { return }
-          // Only then, so that a process that is killed in between loses nothing.
+          // Only then, so that a process killed in between loses nothing.
           if handler(.success(context)) { try seen.replace(with: .string(version)) }
         } catch {
           _ = handler(.failure(PeerError(any: error, action, peer: peer)))

@@ -35,7 +35,7 @@ struct PairingView: Sendable {
     try watch == nil ? phone.active?.isAppInstalled == true : hasPhoneApp()
   }
 
-  /// The watch that the phone's properties describe: on the phone the active one, on a watch its own.
+  /// The watch that the phone's properties describe: the active one, or on a watch itself.
   var watchInQuestion: Pairing.Companion? { watch == nil ? phone.active : phone[name] }
 
   /// The phone, or the watch that is active.

@@ -4,7 +4,7 @@ import WormholePropertyLists
 import WormholeSystem
 
 /// The first entry of a file's transfer, in its sender's own queue: enough to begin again after the
-/// process that made it has ended.
+/// process that stored it has ended.
 struct FileIntention: Sendable {
   /// Identifies the transfer; both the intention and the peer's entry carry it.
   let id: String
@@ -14,8 +14,8 @@ struct FileIntention: Sendable {
   let metadata: PropertyListValue?
   let options: PeerFileOptions
 
-  /// The common beginning of the names of this transfer's attachments, before a mark for each attempt: all
-  /// ids have one length, so none is the beginning of another.
+  /// The common prefix of the names of this transfer's attachments; each attempt adds a mark. All
+  /// ids have one length, so none is a prefix of another.
   var attachmentPrefix: String { id + "-" }
 
   init(
@@ -69,7 +69,7 @@ struct FileIntention: Sendable {
   }
 }
 
-/// The entry that a peer gets of a file, besides its content.
+/// The entry that a peer gets for a file, besides its content.
 struct FileNotice: Sendable {
   let id: String
   let attachment: String
@@ -115,11 +115,10 @@ struct FileNotice: Sendable {
   }
 }
 
-/// A file that is to be sent, open.
+/// A file to be sent, open.
 ///
-/// If the path ends in a symbolic link, its target is copied, as by other programs that are given a
-/// path. Only a regular file is accepted, and opening never waits: a FIFO is opened without its other
-/// end.
+/// If the path ends in a symbolic link, its target is copied, as other programs do. Only a regular
+/// file is accepted, and opening never waits: a FIFO is opened without its other end. end.
 struct SourceFile: ~Copyable {
   let path: String
   let status: FileStatus

@@ -14,15 +14,15 @@ import WormholeSystem
 /// | no attachment that is whole, and the intention is marked | stored, and taken already | nothing more |
 /// | anything else | it was not stored | what is left is removed, and it begins again |
 ///
-/// The intention is marked when the content is whole, before the entry is stored. A sender that does not
-/// store the entry first takes the content away from the peer, by giving it another name, and then
-/// withdraws the mark, before anything else is done with it. So the second row is unambiguous.
+/// The intention is marked when the content is whole, before the entry is stored. A sender that
+/// does not store the entry first renames the content, so that the peer loses it, and then
+/// withdraws the mark, before it does anything else. So the second row is unambiguous.
 struct FileSending {
   /// It was given up before it was stored.
   struct GivenUp: Error {}
 
-  /// A part of the file is in the container, and a step with that part failed: sending has to
-  /// continue, because its end is not known yet.
+  /// A part of the file is in the container, and a step with it failed: sending has to continue,
+  /// because its end is not known yet.
   struct Unfinished: Error {
     let cause: any Error
   }
@@ -41,7 +41,7 @@ struct FileSending {
   private var intention: FileIntention { transfer.intention }
   private var queue: Queue { sender.queue }
 
-  /// Failures after which the next attempt removes what is left: etcd is out of reach now.
+  /// Failures after which the next attempt removes what is left: etcd cannot be reached now.
   private static let isRemovedLater: Set<AppGroupError.Code> = [.unreachable, .outcomeUnknown]
 
   /// How long copying goes on before it notices that another process has given the transfer up.
@@ -49,7 +49,7 @@ struct FileSending {
 
   private func newAttachment() -> String { intention.attachmentPrefix + Nonce.next() }
 
-  /// - Returns: the entry that was stored; nil when it was stored before, and the peer has it.
+  /// - Returns: the entry that was stored; nil if it was stored before, and the peer has it.
   /// - Throws: `GivenUp`; `AppGroupError` and `PeerError` for why it cannot be sent: then nothing
   ///   is left, unless the failure may pass; `Unfinished` otherwise.
   func run() throws -> QueueEntryID? {
@@ -67,10 +67,10 @@ struct FileSending {
       throw error
     }
     do {
-      // The attachment is this process's own until the entry is stored.
+      // The attachment belongs to this process until the entry is stored.
       return stored(try withExtendedLifetime(stage) { try store(stage.id, source.status.size) })
     } catch {
-      // The entry may be stored: the peer or this process has the content.
+      // The entry may be stored: the content is with the peer or with this process.
       try unfinished { try takeBack(stage.id) }
       throw error
     }
@@ -90,9 +90,9 @@ struct FileSending {
   // MARK: Earlier attempts
 
   private enum EarlierAttempt {
-    /// As this entry, unless the peer has handled it already.
+    /// As this entry, unless the peer has already handled it.
     case stored(QueueEntryID?)
-    /// And nothing of it is left.
+    /// Nothing of it is left.
     case failed
   }
 
@@ -129,7 +129,7 @@ struct FileSending {
   // MARK: Content
 
   private func copy(_ source: borrowing SourceFile, to stage: any AttachmentStage) throws {
-    // A look may take a round trip, and there is one in any case before the file is stored.
+    // A look may take a round trip, and one is made anyway before the file is stored.
     var nextLook = ContinuousClock.now + Self.patience
     try stage.copy(
       source.descriptor, source.status, durability: intention.options.durability,

@@ -5,13 +5,13 @@ package import WormholeInspection
 import WormholePropertyLists
 import WormholeSystem
 
-/// Copies the files that are sent under a name, one after another, in the order in which they were sent.
+/// Copies the files sent under a name, one after another, in the order of sending.
 ///
-/// **First the intention, then the content.** `transfer` stores the intention to send in the sender's own
-/// queue `outgoing`, and returns. The consumer of this queue, one process of that name at a time, copies
-/// the content into an attachment (`AttachmentPlace`) of the peer's queue `files`, stores the entry that
-/// names it, and only then acknowledges the intention. So the next process of the name repeats a
-/// transfer that a killed process has begun; a stopped process is replaced.
+/// **First the intention, then the content.** `transfer` stores the intention to send in the
+/// sender's own queue `outgoing`, and returns. This queue's consumer, one process of that name at a
+/// time, copies the content into an attachment (`AttachmentPlace`) of the peer's queue `files`,
+/// stores the entry that names it, and only then acknowledges the intention. So the name's next
+/// process repeats a transfer that a killed process has begun; a stopped process is replaced.
 ///
 /// **Not twice.** An intention is marked before its entry is stored: see `FileSending`.
 ///
@@ -20,7 +20,7 @@ import WormholeSystem
 final class OutgoingFiles: Sendable {
   private struct State {
     var isWorking = false
-    /// Something was stored since the worker looked last.
+    /// Something was stored since the worker last looked.
     var isWanted = false
     /// The transfers of this process that are still referred to.
     var live: [String: Weak] = [:]
@@ -36,7 +36,7 @@ final class OutgoingFiles: Sendable {
   private let working = DispatchGroup()
   private static let retry: Duration = .milliseconds(500)
   /// Failures of a step that say nothing about the file, so it is tried again. A container on etcd
-  /// may be out of reach for a while.
+  /// may be unreachable for a while.
   private static let mayPass: Set<AppGroupError.Code> = [
     .leaseLost, .tooManyOpenFiles, .unreachable, .outcomeUnknown,
   ]
@@ -51,7 +51,7 @@ final class OutgoingFiles: Sendable {
   private var queue: Queue { container.own.queue(PeerNames.outgoingFiles(name)) }
 
   /// The notes on files under way, in the container: `cancelled`, a dictionary of the transfers
-  /// that are given up.
+  /// that were given up.
   var notes: Value { container.own.value(PeerNames.outgoingState(name)) }
 
   func intentions() throws -> Queue.Sender { try outbox.sender(to: name, PeerNames.outgoingFiles) }
@@ -80,8 +80,8 @@ final class OutgoingFiles: Sendable {
     }
   }
 
-  /// Sends the waiting files, on a thread of its own, unless that is under way; includes files that
-  /// an earlier process of this name has left.
+  /// Sends the waiting files, on its own thread, unless that is under way; includes files left by
+  /// an earlier process of this name.
   func begin() {
     halt(nil)
     let mustStart = state.withLock { state in
@@ -94,12 +94,12 @@ final class OutgoingFiles: Sendable {
     expireSoon()
   }
 
-  /// Waits until nothing is under way here; a process that exits then leaves nothing behind.
+  /// Waits until nothing is under way here; a process that then exits leaves nothing behind.
   func waitUntilIdle(until deadline: ContinuousClock.Instant) {
     _ = working.wait(timeout: .now() + (deadline - .now) / .seconds(1))
   }
 
-  /// Sends the files that an earlier process of this name has left, if there are any.
+  /// Sends the files that an earlier process of this name left, if there are any.
   ///
   /// - Complexity: two or three listings; blocks its thread for them.
   func resume() {
@@ -134,8 +134,8 @@ final class OutgoingFiles: Sendable {
         failures = 0
       } catch {
         // Replaced, or out of descriptors: unacknowledged intentions remain. They are tried again
-        // for a while, then seldom, and when something else is sent or the next session of this name is
-        // active.
+        // for a while, then seldom, and when something else is sent or the next session of this
+        // name is active.
         failures += 1
         guard failures < Self.attempts else {
           halt(error)
@@ -148,7 +148,7 @@ final class OutgoingFiles: Sendable {
     }
   }
 
-  // Once an hour, on a thread of its own, so that no file waits for it.
+  // Once an hour, on its own thread, so that no file waits for it.
   private func expireSoon() {
     let isDue = state.withLock { state in
       guard .now >= state.expiry else { return false }
@@ -162,7 +162,7 @@ final class OutgoingFiles: Sendable {
 
   /// Sends the waiting files, one after another, blocking the calling thread.
   func sendAll() throws {
-    // Another process of this name may send our files too, unless it ends or is stopped.
+    // Another process of this name may also send our files, unless it ends or is stopped.
     let consumer: Queue.Consumer
     do {
       consumer = try queue.join(ConsumerTerms(joinsAgain: false), until: .now + .seconds(60))
@@ -195,17 +195,17 @@ final class OutgoingFiles: Sendable {
       return transfer.finish(nil, isStored: false)
     }
     transfer.finish(stored)
-    // After a failure here, the next delivery of the intention finds the file stored.
+    // After a failure here, the intention's next delivery finds the file stored.
     try entry.acknowledge()
   }
 
-  // The sentence for the sender names the transfer already.
+  // The sender's sentence already names the transfer.
   private static func reason(_ error: any Error) -> String {
     guard let error = error as? PeerError else { return "\(error)" }
     return error.reason + (error.remedy.map { "; \($0)" } ?? "")
   }
 
-  /// Notes that a transfer is given up, for the process that copies it, or that giving up is done.
+  /// Notes, for the process that copies a transfer, that it is given up; or that giving up is done.
   func note(_ id: String, isGivenUp: Bool) throws {
     try notes.update { notes in
       var changed = notes ?? [:]
@@ -218,17 +218,17 @@ final class OutgoingFiles: Sendable {
   }
 }
 
-/// Receipts of files are removed automatically when they have a term.
+/// Receipts of files are removed automatically if they have a term.
 ///
-/// A transfer has two: the receipt of the intention, by which it is listed, and the file's in its
-/// peer's queue. The second has the term and is removed a day after the file was processed: by a
+/// A transfer has two: the intention's receipt, by which it is listed, and the file's, in its
+/// peer's queue. The second has the term and is removed a day after the file was processed, by a
 /// later send or by a sweep. The intention's receipt must not expire by age, because the file may
-/// wait for weeks after it was copied. It is removed when the peer's queue has nothing of the file.
+/// wait for weeks after it was copied. It is removed when the peer's queue has nothing of it.
 extension OutgoingFiles {
   /// Removes the receipts of files sent with a term by this name and processed a day ago.
   ///
   /// - Returns: the ids of the transfers.
-  /// - Complexity: reads every receipt of this name, and for expired ones all with their peers.
+  /// - Complexity: reads every receipt of this name, and all at the peers of expired ones.
   func expire() throws -> [String] {
     let intentions = try self.intentions()
     // By bytes: two names may be equal as strings.
@@ -243,7 +243,7 @@ extension OutgoingFiles {
       let listed =
         try kept[peer] ?? Set(sender.receipts().compactMap { FileNotice($0.payload)?.id })
       kept[peer] = listed
-      // A sender that was killed before it had the receipt has stored the file nevertheless.
+      // A sender that was killed before it had the receipt has still stored the file.
       guard !listed.contains(intention.id),
         try sender.queue.entry(of: name, attachmentPrefix: intention.attachmentPrefix) == nil
       else { continue }
@@ -255,7 +255,7 @@ extension OutgoingFiles {
 }
 
 extension SharedContainer {
-  /// As `sweep(patience:)`, and also removes the receipts of files whose senders do not run.
+  /// Like `sweep(patience:)`; also removes the receipts of files whose senders are not running.
   ///
   /// - Throws: as `sweep(patience:)`.
   package func sweepWithFiles() throws -> SweepReport {

@@ -3,7 +3,7 @@ import Wormhole
 public import WormholePropertyLists
 import WormholeSystem
 
-/// A received file: deleted with its acknowledgement, unless it was moved away; see `PeerDelivery`.
+/// A received file: deleted when acknowledged, unless it was moved away; see `PeerDelivery`.
 ///
 /// To keep it, `move(to:)` it, or rename the file at `url`: both have the same effect. It then counts
 /// as processed, even if the process dies before it acknowledges.
@@ -26,7 +26,7 @@ public final class PeerFile: PeerDelivery {
     self.notice = notice
   }
 
-  /// - Returns: nil if the entry's file is gone; the entry has ended then.
+  /// - Returns: nil if the entry's file is gone; the entry has then ended.
   static func open(_ entry: QueueEntry) throws -> PeerFile? {
     guard let notice = FileNotice(entry.payload), let attachment = entry.attachment else {
       try entry.fail("it is not a file transfer")
@@ -37,7 +37,7 @@ public final class PeerFile: PeerDelivery {
       case .present(notice.size): return PeerFile(entry, attachment, notice: notice)
       case .present(let bytes):
         try entry.fail("it is damaged: \(bytes) bytes of \(notice.size) are there")
-      // By a process that died before it could acknowledge.
+      // A process moved it and died before it could acknowledge.
       case .movedAway: try entry.acknowledge()
       case .missing: try entry.fail("its content is not there")
       }
@@ -51,13 +51,13 @@ public final class PeerFile: PeerDelivery {
   public var id: String { notice.id }
   /// The sender, by the name that it gave itself.
   public var sender: String { entry.sender }
-  /// The last component of the name that it had at its sender; never a path.
+  /// The last component of its name at the sender; never a path.
   public var name: String { notice.name }
   /// Its place until it is acknowledged; a redelivery has a different one.
   public var url: URL { URL(filePath: attachment.path, directoryHint: .notDirectory) }
   /// Its size in bytes.
   public var size: Int64 { notice.size }
-  /// The metadata that was sent with it.
+  /// The metadata sent with it.
   public var metadata: PropertyListValue? { notice.metadata }
   /// When it was stored, by its sender's clock, which never goes back.
   public var sent: Date { entry.sent }
@@ -70,14 +70,14 @@ public final class PeerFile: PeerDelivery {
 
   // MARK: Moving it
 
-  /// Makes the file the receiver's own: a rename, or a copy onto another file system, which is on the
+  /// Makes the file the receiver's own: a rename, or a copy onto another file system that is on the
   /// disk before it gets its name.
   ///
   /// A receiver that was replaced while it was stopped moves nothing. Only on another file system
-  /// may it have made a copy, if it was stopped just then.
+  /// may it have made a copy, if it was stopped at that moment.
   ///
   /// - Parameter destination: the new place; an existing file is replaced in one step.
-  /// - Throws: `PeerError.Code.fileAccess` when that is impossible, or the file was moved before;
+  /// - Throws: `PeerError.Code.fileAccess` if that is impossible, or the file was moved before;
   ///   `.replaced`. A file at the destination is then intact.
   public func move(to destination: URL) throws {
     _ = try betweenPeers(action("move"), sender) {
@@ -85,10 +85,10 @@ public final class PeerFile: PeerDelivery {
     }
   }
 
-  /// The same, and replaces no file.
+  /// Does the same, but replaces no file.
   ///
   /// - Parameter paths: Absolute, in one directory.
-  /// - Returns: The first path that was free, which it has now; nil if all are taken.
+  /// - Returns: The first free path, which the file now has; nil if all are taken.
   package func move(toFirstFreeOf paths: some Sequence<String>) throws -> String? {
     try betweenPeers(action("move"), sender) { try move(.keep, toFirstFreeOf: paths) }
   }
@@ -102,7 +102,7 @@ public final class PeerFile: PeerDelivery {
         if copy == nil, try attachment.move(to: path, mode) { return path }
         let staged = try copy ?? copied(beside: path)
         copy = staged
-        // Replaced meanwhile: then the file belongs to the other receiver.
+        // Replaced meanwhile: the file belongs to the other receiver.
         guard case .present = try attachment.condition() else { throw Errno.noSuchFile }
         try staged.move(to: path, mode)
         try attachment.removeContent()
@@ -157,8 +157,8 @@ public final class PeerFile: PeerDelivery {
 
 /// The copy of a received file on another file system, under a hidden name until it is complete.
 ///
-/// It is locked as long as its maker lives; so the next one in the same directory removes those that killed
-/// processes have left.
+/// It is locked as long as its maker lives, so the next copy in the same directory removes those
+/// that killed processes left.
 private final class ReceivedCopy {
   private let file: SharedDescriptor
   /// With a slash at its end.
@@ -169,12 +169,12 @@ private final class ReceivedCopy {
 
   init(in directory: String) throws(Errno) {
     self.directory = directory
-    // The next receiver tries it again; nothing else depends on it.
+    // The next receiver tries again; nothing else depends on it.
     try? Self.removeLeftovers(in: directory)
     path = directory + Self.prefix + Nonce.next()
     file = SharedDescriptor(
       try FileDescriptor.open(path, [.readWrite, .create, .exclusive, .noFollow]))
-    // Free, because nobody else locks a young one; some file systems have no locks.
+    // Free, because no one else locks a young one; some file systems have no locks.
     _ = try? file.descriptor.tryLock(.exclusive)
   }
 
@@ -182,7 +182,7 @@ private final class ReceivedCopy {
     let open = try FileDescriptor.open(directory, [.readOnly, .directory])
     for name in try open.entries().map(\.name) {
       guard name.hasPrefix(prefix), Nonce.isOne(name.text.dropFirst(prefix.count)) else { continue }
-      // An error means that another receiver has removed it, or that this user may not; both are harmless.
+      // Fails if another receiver removed it, or this user may not; both are harmless.
       try? removeIfLeft(name, at: open.rawValue)
     }
   }
@@ -197,14 +197,14 @@ private final class ReceivedCopy {
   // It has its final name, or the error that is being thrown names the problem.
   deinit { try? removeFile(path) }
 
-  /// Copies the content, and returns when it is on the disk.
+  /// Copies the content, and returns once it is on the disk.
   func fill(from source: borrowing FileDescriptor) throws {
     var copy = ContentCopy(check: {})
     try copy.copy(source, source.status(), to: file.descriptor)
     try file.descriptor.synchronize()
   }
 
-  /// Gives it its name, in one step, and returns when that is on the disk.
+  /// Gives it its name, in one step, and returns once that is on the disk.
   func move(to destination: String, _ mode: RenameMode) throws(Errno) {
     try rename(path, at: Directory.current, to: destination, at: Directory.current, mode)
     try FileDescriptor.open(directory, [.readOnly, .directory]).synchronize()

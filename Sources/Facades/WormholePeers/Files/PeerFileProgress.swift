@@ -13,7 +13,7 @@ import WormholeSystem
 public struct PeerFileProgress: Sendable, Hashable {
   /// Bytes copied.
   public let completedBytes: Int64
-  /// Bytes of the whole.
+  /// Bytes of the whole file.
   public let totalBytes: Int64
   /// Between 0 and 1; 1 for an empty file.
   public var fraction: Double {
@@ -31,13 +31,13 @@ extension PeerFileTransfer {
 
     /// How many bytes this process has copied; nil if it has copied nothing of it.
     var completed: Int64?
-    /// Whether this process has ended it, with success or not.
+    /// Whether this process has ended it, successfully or not.
     var isFinished = false
     var isStored = false
     var isGivenUp = false
     /// The entry that was stored for its peer, if this process knows it.
     var stored: QueueEntryID?
-    /// Why this process tries no more, until sending begins again; nil while it tries.
+    /// Why this process no longer tries, until sending begins again; nil while it tries.
     var halt: (any Error)?
     fileprivate var observers: [Observer] = []
     fileprivate var reported: ContinuousClock.Instant?
@@ -58,8 +58,8 @@ extension PeerFileTransfer {
       completedBytes: min(completed, intention.size), totalBytes: intention.size)
   }
 
-  /// Calls a handler during the copying, at most a few times a second, and at its end, on a queue
-  /// of the transfer's own. If another process copies, the handler is called only at the end.
+  /// Calls a handler during the copying, at most a few times a second, and at its end, on the
+  /// transfer's own queue. If another process copies, the handler is called only at the end.
   ///
   /// - Returns: the observation; it ends when it is cancelled or released.
   public func observeProgress(
@@ -74,7 +74,7 @@ extension PeerFileTransfer {
     return ObservationToken(delivery: observer.end)
   }
 
-  // By any process that copies it; if this process did, it has called the handler already.
+  // Whichever process copies it; if this process did, it has already called the handler.
   private func finishElsewhere() async {
     do {
       _ = try await files.intentions().finalStatus(of: entry)
@@ -101,7 +101,7 @@ extension PeerFileTransfer {
     report(observers, progress(completed))
   }
 
-  /// It is stored, as this entry if that is known; or, with nil and `isStored` false, it has failed.
+  /// It is stored, as this entry if that is known; with nil and `isStored` false, it has failed.
   func finish(_ stored: QueueEntryID?, isStored: Bool = true) {
     let (observers, completed) = state.withLock { state in
       state.stored = stored ?? state.stored

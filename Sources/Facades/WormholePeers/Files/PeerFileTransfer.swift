@@ -21,7 +21,7 @@ public final class PeerFileTransfer: Sendable {
   /// Observers may be slow, and copying must not wait for them.
   let reports = DispatchQueue(label: "wormhole.progress")
 
-  /// Made by `OutgoingFiles` only: one object for all of a process.
+  /// Made by `OutgoingFiles` only: one object for all callers in a process.
   init(_ intention: FileIntention, as entry: QueueEntryID, of files: OutgoingFiles) {
     self.intention = intention
     self.entry = entry
@@ -36,18 +36,18 @@ public final class PeerFileTransfer: Sendable {
   public var peer: String { intention.peer }
   /// The file that was sent.
   public var source: URL { URL(filePath: intention.source, directoryHint: .notDirectory) }
-  /// The metadata that was sent with it.
+  /// The metadata sent with it.
   public var metadata: PropertyListValue? { intention.metadata }
 
   private func action(_ verb: String) -> String { "\(verb) a file for \"\(peer)\"" }
 
   // MARK: Its status
 
-  /// How far it is, or how it ended; `stored` also before and during copying. A failure of copying
+  /// How far it is, or how it ended; `stored` even before and during copying. A failure of copying
   /// is `failed`, with its reason.
   ///
-  /// - Complexity: opens and reads two small files; where another process has copied it, also every receipt
-  ///   of this sender once.
+  /// - Complexity: opens and reads two small files; if another process copied it, also reads every
+  ///   receipt of this sender once.
   public func status() throws -> QueueEntryStatus {
     try betweenPeers(action("look for"), peer) {
       let status = try files.intentions().status(of: entry)
@@ -57,7 +57,7 @@ public final class PeerFileTransfer: Sendable {
     }
   }
 
-  /// Whether it waits, but is never delivered: its receiver ends it as expired.
+  /// Whether it is waiting, but will never be delivered: its receiver ends it as expired.
   package func hasExpired() throws -> Bool {
     try betweenPeers(action("look for"), peer) {
       let receipt =
@@ -70,7 +70,7 @@ public final class PeerFileTransfer: Sendable {
     }
   }
 
-  /// The entry that its peer gets; nil if there is none, or its receipt was removed.
+  /// The entry that its peer gets; nil if there is none, or if its receipt was removed.
   func storedEntry() throws -> QueueEntryID? {
     if let known = state.withLock(\.stored) { return known }
     if let entry = noteStored(try receipts()) { return entry }
@@ -83,10 +83,10 @@ public final class PeerFileTransfer: Sendable {
     try files.sender(to: peer).receipts().filter { FileNotice($0.payload)?.id == intention.id }
   }
 
-  /// - Parameter receipts: all of this file.
+  /// - Parameter receipts: all receipts of this file.
   @discardableResult
   private func noteStored(_ receipts: [QueueReceipt]) -> QueueEntryID? {
-    // A process that was stopped and taken over may have stored another, without a file; it fails.
+    // A process that was stopped and replaced may have stored another, without a file; it fails.
     let delivered = receipts.first {
       if case .failed = $0.status { false } else { true }
     }
@@ -110,9 +110,9 @@ public final class PeerFileTransfer: Sendable {
   /// Waits until the content is safe in the container: then it outlives this process.
   ///
   /// - Throws: `PeerError.Code.failed` with the reason, `.cancelled`, `.timedOut` for a file that
-  ///   expired. Any other error is the reason that it is not stored after this process has tried
-  ///   for ten seconds: it waits in the container, and copying continues when something is sent
-  ///   under this name, or the next session is active; `cancel()` takes it back.
+  ///   expired. Any other error is the reason why it is not stored after this process has tried for
+  ///   ten seconds: it waits in the container, and copying continues when something is sent under
+  ///   this name, or the next session is active; `cancel()` takes it back.
   public func waitUntilStored() async throws {
     try confirmStored(
       await betweenPeers(action("store"), peer) {
@@ -123,7 +123,7 @@ public final class PeerFileTransfer: Sendable {
 
   /// Waits until the content is safe in the container; blocks the calling thread.
   ///
-  /// - Throws: as the form with `async`; also `timedOut` when the deadline has passed. The transfer
+  /// - Throws: as the `async` form; also `timedOut` when the deadline has passed. The transfer
   ///   continues nevertheless.
   public func waitUntilStored(until deadline: ContinuousClock.Instant) throws {
     try confirmStored(
@@ -144,12 +144,12 @@ public final class PeerFileTransfer: Sendable {
         guard case .wait(let latch, let until) = step else { return step }
         failures = 0
         if let halt = state.withLock(\.halt) { throw halt }
-        // Looks from time to time whether this process has given up.
+        // Checks from time to time whether this process has given up.
         let slice = ContinuousClock.now + .seconds(1)
         return .wait(for: latch, until: min(until ?? slice, slice))
       } catch {
         let known = state.withLock { $0 }
-        // This process knows it, although it cannot look.
+        // This process knows that, although it cannot look.
         if known.isStored { return .done(.processed) }
         failures += 1
         // Waits ten seconds for descriptors.
@@ -188,7 +188,7 @@ public final class PeerFileTransfer: Sendable {
     }
   }
 
-  /// Waits until it has ended; see the form with `async`. Blocks the calling thread.
+  /// Waits until it has ended; see the `async` form. Blocks the calling thread.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func finalStatus(until deadline: ContinuousClock.Instant) throws -> QueueEntryStatus {
     try betweenPeers(action("wait for"), peer) {
@@ -201,15 +201,15 @@ public final class PeerFileTransfer: Sendable {
 
   // MARK: Ending it
 
-  /// Ends it, even during copying, unless the peer has it already: it is cancelled or delivered,
+  /// Ends it, even during copying, unless the peer already has it: it is cancelled or delivered,
   /// never both.
   ///
-  /// - Returns: whether it is cancelled; false when the peer has it, or it has ended otherwise.
-  /// - Throws: `PeerError.Code.timedOut` when the process that copies it does not stop within ten
-  ///   seconds; it is given up nevertheless as soon as that process continues. Or an error of the
+  /// - Returns: whether it is cancelled; false if the peer has it, or it has ended otherwise.
+  /// - Throws: `PeerError.Code.timedOut` if the process that copies it does not stop within ten
+  ///   seconds; it is still given up as soon as that process continues. Or an error of the
   ///   container.
-  /// - Complexity: as cancelling a message; in the middle of copying, an update of a value, and the time for
-  ///   the piece that is being copied.
+  /// - Complexity: as cancelling a message; in the middle of copying, an update of a value, and the
+  ///   time for the piece being copied.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
   public func cancel() throws -> Bool {
@@ -234,7 +234,7 @@ public final class PeerFileTransfer: Sendable {
     state.withLock { $0.isGivenUp = true }
     var obstacle: (any Error)?
     do { try files.note(id, isGivenUp: true) } catch { obstacle = error }
-    // The process that was copying it may have ended. If it is this process, it needs no note.
+    // The process that was copying it may have ended. If this process was, it needs no note.
     files.begin()
     let status = try intentions.finalStatus(of: entry, until: .now + .seconds(10))
     guard status.isEnd else {
@@ -262,15 +262,15 @@ public final class PeerFileTransfer: Sendable {
     }
   }
 
-  /// Removes the receipts: `fileTransfers()` lists the transfer no more. No effect on a transfer
+  /// Removes the receipts: `fileTransfers()` no longer lists the transfer. No effect on a transfer
   /// that has not ended.
   public func removeReceipt() throws {
     guard try status().isEnd else { return }
     try betweenPeers(action("forget"), peer) {
-      // The intention last, because it lists the transfer.
+      // The intention last, because the transfer is listed by it.
       let sender = try files.sender(to: peer)
       try removeAttachments(sender.queue)
-      // Reading all receipts for each of many transfers would take the square of their number.
+      // Reading all receipts for each of many transfers would take quadratic time.
       let known = state.withLock(\.stored)
       for id in try known.map({ [$0] }) ?? receipts().map(\.id) { try sender.forget(id) }
       try files.intentions().forget(entry)

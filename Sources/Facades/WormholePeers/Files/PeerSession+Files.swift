@@ -2,7 +2,7 @@ public import FoundationEssentials
 public import Wormhole
 public import WormholePropertyLists
 
-/// How a file is to be sent.
+/// How a file is sent.
 ///
 /// ```swift
 /// let phone = try PeerSession("phone", in: container)
@@ -32,13 +32,13 @@ public struct PeerFileOptions: Sendable, Hashable {
 extension PeerSession {
   /// Begins to send a file to a peer, and returns at once.
   ///
-  /// The intention is stored in the container first; then the content is copied (shared where the file
-  /// system can, else inside the kernel) and stored, one file after another, so that they arrive in the
-  /// order in which they were sent. If this process ends during this, the next session of this name
-  /// that is active, or sends a file, does it again.
+  /// The intention is stored in the container first. Then the content is copied (shared where the
+  /// file system can, else inside the kernel) and stored, one file after another, so files arrive
+  /// in the order of sending. If this process ends meanwhile, the next session of this name that is
+  /// active, or sends a file, does it again.
   ///
   /// - Parameters:
-  ///   - url: a regular file; a relative path is one from the current directory. A symbolic link is
+  ///   - url: a regular file; a relative path starts at the current directory. A symbolic link is
   ///     followed.
   ///   - peer: the peer that gets it; it may be unknown so far.
   ///   - metadata: a property list that it gets with the file.
@@ -74,7 +74,7 @@ extension PeerSession {
     }
   }
 
-  /// Waits until this process copies no more files; when it exits then, it leaves nothing behind.
+  /// Waits until this process copies no more files; if it then exits, it leaves nothing behind.
   package func finishCopying(until deadline: ContinuousClock.Instant) {
     outgoingFiles.waitUntilIdle(until: deadline)
   }
@@ -83,9 +83,9 @@ extension PeerSession {
     try betweenPeers("send the files of \"\(name)\"") { try outgoingFiles.sendAll() }
   }
 
-  /// The files that were sent under this session's name and whose receipt was not removed: files
-  /// that wait, are copied or are taken, and files that have ended, also of an earlier process of
-  /// this name. In the order of sending.
+  /// The files sent under this session's name whose receipts were not removed: files that wait, are
+  /// copied or are taken, and files that have ended, even those of an earlier process of this name.
+  /// In the order of sending.
   ///
   /// - Parameter peer: only files for this peer.
   /// - Complexity: one listing, and reading two small files for each.
@@ -103,7 +103,8 @@ extension PeerSession {
     }
   }
 
-  /// The file transfer of an id, of any sender; nil for any other text, and after its receipt was removed.
+  /// The file transfer with an id, of any sender; nil for other text, or if its receipt was
+  /// removed.
   ///
   /// - Complexity: as `fileTransfers()`, for each peer that has sent files, until it is found.
   public func fileTransfer(id: String) throws -> PeerFileTransfer? {

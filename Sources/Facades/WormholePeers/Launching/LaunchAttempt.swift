@@ -3,10 +3,10 @@ import Wormhole
 import WormholeSystem
 import WormholeToolkit
 
-/// One call's way to a peer that is active; see `Launcher` for the rules.
+/// One call's attempt to reach an active peer; see `Launcher` for the rules.
 final class LaunchAttempt: Waiting {
   /// How often a start under way is looked at: the kernel has no event for a process that is
-  /// stopped, nor for the end of another process's child.
+  /// stopped, or for the end of another process's child.
   private static let look: Duration = .milliseconds(100)
 
   /// Raised when the program that this call started has ended.
@@ -38,7 +38,7 @@ final class LaunchAttempt: Waiting {
     book = LaunchBook(peer, container)
   }
 
-  /// Raises the latch, too, when a process is active under the name; nil if that is not waited for.
+  /// Also raises the latch when a process is active under the name; nil if that is not waited for.
   func watchPresence() throws -> ObservationToken? {
     guard isForActivity else { return nil }
     return try presence.observe(on: DispatchQueue(label: "wormhole.launcher")) { [latch] _ in
@@ -48,7 +48,7 @@ final class LaunchAttempt: Waiting {
 
   func step() throws -> WaitingStep<Void> {
     while true {
-      // In this order: a program that has ended by now was active before, if it ever was.
+      // In this order: a program that has ended by now was active earlier, if it ever was.
       let last = try book.read().start
       let isUnderWay = last?.isUnderWay ?? false
       let hasEnded = last.map { $0.isProgram && $0.process.hasEnded } ?? false
@@ -171,8 +171,8 @@ final class LaunchAttempt: Waiting {
 
 /// Waits for a child's end without a thread, so that the child never stays a zombie.
 ///
-/// - Parameter ended: called once, on a thread that may block; gets nil when another part of this
-///   process has waited for all its children, which loses how this child ended.
+/// - Parameter ended: called once, on a thread that may block; gets nil if another part of this
+///   process has waited for all its children, so that how this child ended is lost.
 private func follow(
   _ child: consuming ChildProcess, ended: @escaping @Sendable (Termination?) -> Void
 ) {
@@ -185,7 +185,7 @@ private func follow(
       source.cancel()
       ended(end)
     } catch {
-      // The child does not exist any more, see above.
+      // The child no longer exists, see above.
       source.cancel()
       ended(nil)
     }

@@ -3,7 +3,7 @@ import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 
-/// The value with a peer's `LaunchState`, and beside it the output of the program that was started last.
+/// The value with a peer's `LaunchState`, and beside it the output of the program started last.
 struct LaunchBook: Sendable {
   private let value: Value
 
@@ -27,8 +27,8 @@ struct LaunchBook: Sendable {
     }
   }
 
-  // A loss of power can damage it, which must not prevent all later starts: then no earlier
-  // process is left, and the count is lost.
+  // A power loss can damage it. That must not prevent all later starts: no earlier process is then
+  // left, and the count is lost.
   private static func content(_ snapshot: ValueSnapshot) throws -> PropertyListValue? {
     do {
       return try snapshot.propertyList(limits: PeerLaunch.limits)
@@ -54,7 +54,7 @@ struct LaunchBook: Sendable {
       guard let directory = try value.directory.open([.readOnly, .directory]) else { return }
       for entry in try directory.entries()
       where entry.name.hasPrefix(NamedDirectory.startPrefix) && entry.name.text != name(of: start) {
-        // A foreign directory that lies there is harmless.
+        // A foreign directory in its place is harmless.
         _ = try tolerating([.isDirectory], removeIfPresent(entry.name.text, at: directory.rawValue))
       }
     }
@@ -90,7 +90,7 @@ struct LaunchState: Sendable, Equatable {
     /// After this time a start without a program will get none, or one that is not visible here.
     private static let patience: Duration = .seconds(10)
 
-    /// How long ago it began; nil if that is later than now, so before the machine was restarted.
+    /// How long ago it began; nil if that is later than now: the machine was restarted since.
     var age: Duration? {
       let age = bootTimeNanoseconds().subtractingReportingOverflow(uptime)
       return age.overflow ? nil : .nanoseconds(Int64(clamping: age.partialValue))
@@ -136,9 +136,9 @@ struct LaunchState: Sendable, Equatable {
 
   /// How often the program was started on the day of a moment.
   ///
-  /// A new day begins when the date is later than the counted one. A clock that was set back begins
-  /// a new day only after 24 hours on the clock that cannot be set; this also limits the harm of a
-  /// wrong date in the future.
+  /// A new day begins when the date is later than the counted one. After a clock was set back, a
+  /// new day begins only after 24 hours on the clock that cannot be set; this also limits the harm
+  /// of a wrong date in the future.
   func count(at now: Moment) -> Int {
     let hasPassed =
       first.machine != 0 && now.machine == first.machine && now.uptime >= first.uptime
@@ -228,7 +228,7 @@ struct Exposure: Error, CustomStringConvertible {
 }
 
 extension Value {
-  /// Returns the value for a reader that acts on its content, if only this user can have written it.
+  /// The value, for a reader that acts on its content, if only this user can have written it.
   ///
   /// The check covers the very file that is read, and every directory from the container down to
   /// it. An access control list that lets others write shows in the group's bits (acl(5)), so it is
@@ -250,7 +250,7 @@ extension Value {
     }
   }
 
-  /// Verifies the container, and the directories in it that lead to the value's own, as far as they
+  /// Verifies the container, and its directories that lead to the value's own, as far as they
   /// exist.
   ///
   /// - Throws: `Exposure` if other users may write there; or `Errno`.
@@ -270,7 +270,7 @@ extension Value {
   ) throws -> [UInt8]? {
     let bytes = try privateBytes(fileName, path, at: place, limits)
     guard let bytes, KeptVersion.isMissing(bytes) else { return bytes }
-    // The copy that is read after a loss of power is checked like the value, with its directory.
+    // The copy that is read after a power loss is checked like the value, with its directory.
     if let lease = try ifPresent(
       FileDescriptor.openBeneath(LeaseSite.lease, at: place.rawValue, [.readOnly, .directory])),
       let standIn = try KeptVersion.standIn(in: lease)
@@ -280,7 +280,7 @@ extension Value {
       let kept = try privateBytes(standIn, leasePath + "/" + standIn, at: lease, limits)
       if let kept { return kept }
     }
-    // The first publication may just have removed it; then the value is whole.
+    // The first publication may just have removed it; the value is then whole.
     return try privateBytes(fileName, path, at: place, limits)
   }
 

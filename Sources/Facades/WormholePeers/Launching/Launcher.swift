@@ -3,25 +3,25 @@ public import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 
-/// Starts a peer that is not active. At most one of its processes is ever active, because activity is an
-/// exclusive presence.
+/// Starts a peer that is not active. At most one of its processes is ever active, because activity
+/// is an exclusive presence.
 ///
 /// A process that wants to start it notes that, in one step, as the last start in the peer's
-/// `LaunchState`, which also counts it; then it starts the program, and notes the program's process. All
+/// `LaunchState`, which also counts it. Then it starts the program, and notes its process. All
 /// others see a start under way, and wait until the peer is active or that start is over.
 ///
-/// A start is over when its process, first the starting one and then the program, has ended, was active
-/// meanwhile, or is stopped, because a suspended process must block no other; or when there is no program
-/// after ten seconds. Then another process starts the program once more. If the first one was only late,
-/// there are two. The second finds the name in use, and ends at once (`variable`). A process that waits
-/// finds the peer active in either case. The cost is a count in the budget.
+/// A start is over when its process, first the starting one and then the program, has ended, was
+/// active meanwhile, or is stopped, because a suspended process must block no other; or when there
+/// is no program after ten seconds. Then another process starts the program once more. If the first
+/// was only late, there are two: the second finds the name in use, and ends at once (`variable`). A
+/// process that waits finds the peer active in any case. The cost is one count in the budget.
 package enum Launcher {
-  /// The variable with the peer's name in the environment of a program that was started for it. Its
+  /// The environment variable that holds the peer's name in a program that was started for it. Its
   /// session of that name does not wait for another process to leave: see `PeerSession.activate`.
   static let variable = "WORMHOLE_LAUNCH"
 
-  /// Returns the end of the wait of a process that wants to be active as a peer: now, if it was started for
-  /// that peer.
+  /// Returns the end of the wait for a process that wants to be active as a peer: now, if it was
+  /// started for that peer.
   package static func roleDeadline(
     _ deadline: ContinuousClock.Instant?, for peer: String
   ) -> ContinuousClock.Instant? {
@@ -54,11 +54,11 @@ package enum Launcher {
   ///
   /// - Parameters:
   ///   - asksAgents: whether the agent of another machine may start it.
-  ///   - deadline: when to give up; one in the past means "only if it is active now". A program that was
-  ///     started keeps running. Nil, for queued work, returns as soon as the program's process exists, which
-  ///     survives the end of this process.
-  /// - Returns: false when the peer has no registration for this occasion, nor an agent, and nothing was
-  ///   done.
+  ///   - deadline: when to give up; one in the past means "only if it is active now". A program
+  ///     that was started keeps running. Nil, for queued work, returns as soon as the program's
+  ///     process exists, which survives the end of this process.
+  /// - Returns: false if the peer has neither a registration for this occasion nor an agent, and
+  ///   nothing was done.
   /// - Throws: `PeerError`: `notLaunched`, with the reason: its program cannot be run, it ended
   ///   before it was active, its budget is used up, or others can write the registration;
   ///   `timedOut`, its `holder` the process that is not active yet.
@@ -91,10 +91,10 @@ package enum Launcher {
 }
 
 extension PeerLaunch {
-  /// Starts peers on this machine when processes of other machines need them: for a container on etcd.
+  /// Starts peers here when processes on other machines need them: for a container on etcd.
   ///
-  /// A registration is kept on its machine, and followed there by each process that needs the peer. A
-  /// process of another machine asks the agent, which follows the registration in its place: with its
+  /// A registration is kept on its machine, and followed there by each process that needs the peer.
+  /// A process on another machine asks the agent, which follows the registration for it, with its
   /// occasions and its budget. What it runs comes from this machine's registration only.
   ///
   /// ```swift
@@ -111,17 +111,17 @@ extension PeerLaunch {
       let observation: ObservationToken
     }
 
-    /// The longest wait for a program that was started to be active.
+    /// The longest wait for a started program to be active.
     private static let patience: Duration = .seconds(30)
 
-    /// Begins to start peers; work that waits for one already starts it at once.
+    /// Begins to start peers; if work already waits for one, it is started at once.
     ///
     /// - Parameters:
     ///   - peers: The names of registered peers. A registration that is changed later is followed, but
     ///     its occasions count from the next agent on.
     ///   - container: A container on etcd.
-    ///   - onFailure: Gets each failure, on a queue where it may block. The process that needs the peer
-    ///     gets it, too.
+    ///   - onFailure: Gets each failure, on a queue where it may block. The process that needs the
+    ///     peer also gets it.
     /// - Throws: `PeerError.Code.notLaunched` for a peer that is not registered here, and in a
     ///   directory, where each process starts peers itself; or an error of the container.
     /// - Complexity: on etcd two requests for each peer, and one for each start.
@@ -142,7 +142,7 @@ extension PeerLaunch {
 
     deinit { close() }
 
-    /// Ends it; programs that it has started go on.
+    /// Ends it; programs that it started keep running.
     public func close() {
       for part in parts {
         part.observation.cancel()
@@ -192,7 +192,7 @@ extension PeerLaunch {
         content: ["occasions": .array(launch.occasions.propertyList)])
       let waits = try [PeerNames.messages(peer), PeerNames.files(peer)].contains {
         let queue = container.own.queue($0)
-        // A process that receives already gets them.
+        // A process that is receiving already gets them.
         return try queue.hasEntries() && queue.role.members().isEmpty
       }
       if waits, launch.occasions.include(.queuedWork) {
@@ -203,7 +203,7 @@ extension PeerLaunch {
   }
 }
 
-/// The wish for a start on another machine: a value, which the agent of the peer observes there.
+/// The wish for a start on another machine: a value that the peer's agent observes there.
 ///
 /// ```
 /// presence  peer/<peer>/agent   the agent, with `occasions`
@@ -233,7 +233,7 @@ struct LaunchWish: Sendable {
     ["id": .string(id), "occasion": occasion.propertyList.first ?? .string("")]
   }
 
-  /// The agent that would start a peer for an occasion, by a look at a presence on etcd; nil where
+  /// The agent that would start a peer for an occasion, by a look at a presence on etcd; nil if
   /// there is none.
   static func agent(
     for peer: String, _ occasion: PeerLaunch.Occasions, in container: SharedContainer

@@ -4,14 +4,14 @@ import WormholeSystem
 
 /// How a peer wants to be started when others need it.
 ///
-/// The program is started directly, without a shell, in a session of its own and in the directory
-/// "/", with empty input. Its output goes into a file in the container (`Registry.output(of:)`),
-/// which each start replaces; a program that prints much should write its own log. It should make its
+/// The program is started directly, without a shell, in its own session and in the directory "/",
+/// with empty input. Its output goes into a file in the container (`Registry.output(of:)`), which
+/// each start replaces; a program that prints a lot should write its own log. It should make its
 /// peer active before it goes into the background, because otherwise it would count as ended.
 ///
-/// If a process is stopped or killed while it starts the program, another may start it as well. Only one
-/// can be active: in a program whose variable `WORMHOLE_LAUNCH` has the peer's name, `activate` throws
-/// `replaced` at once if another process is active, and the program should end.
+/// If a process is stopped or killed while it starts the program, another may start it, too. Only
+/// one can be active: in a program whose variable `WORMHOLE_LAUNCH` has the peer's name, `activate`
+/// throws `replaced` at once if another process is active, and the program should end.
 ///
 /// ```swift
 /// let launch = PeerLaunch(
@@ -43,7 +43,7 @@ public struct PeerLaunch: Sendable, Hashable {
   public var program: String
   /// Its arguments, without the program's name.
   public var arguments: [String]
-  /// Variables that are added to the environment of the process that starts it.
+  /// Variables added to the environment of the process that starts it.
   public var environment: [String: String]
   /// The occasions for which it is started; empty for never.
   public var occasions: Occasions
@@ -78,7 +78,7 @@ extension PeerLaunch.Occasions {
       .reduce(into: []) { $0.formUnion($1.occasion) }
   }
 
-  /// Whether a peer is started for an occasion: urgent work is queued work as well.
+  /// Whether a peer is started for an occasion: urgent work is queued work, too.
   func include(_ occasion: Self) -> Bool {
     let wanted = occasion.contains(.urgentWork) ? occasion.union(.queuedWork) : occasion
     return !isDisjoint(with: wanted)
@@ -117,7 +117,7 @@ extension PeerLaunch {
     guard unsuitability == nil else { return nil }
   }
 
-  /// Why it cannot start any program; nil when it is well-formed.
+  /// Why it cannot start any program; nil if it is well-formed.
   var unsuitability: String? {
     guard program.utf8.first == UInt8(ascii: "/") else {
       return "its program \"\(program)\" is not an absolute path"
@@ -156,10 +156,10 @@ extension PeerLaunch {
       remedy: "register it again")
   }
 
-  /// The registration that is to be followed.
+  /// The registration to follow.
   ///
   /// - Returns: nil when there is none.
-  /// - Throws: `PeerError.notLaunched` when others than this user could have written it. Root's is
+  /// - Throws: `PeerError.notLaunched` if anyone but this user could have written it. Root's is
   ///   also refused, because a container's files belong to its owner, and a program that can write
   ///   as root needs no registration.
   static func trusted(
@@ -191,10 +191,10 @@ extension PeerLaunch {
 
     /// Registers how a peer is started; usually a program registers its own peer.
     ///
-    /// The registration is followed only while no other user can change it. Therefore a container
-    /// that a Unix group shares accepts none: its members could make each other run programs. For a
+    /// The registration is followed only while no other user can change it. So a container that a
+    /// Unix group shares accepts none: its members could make each other run programs. For a
     /// container on etcd it is kept in this machine's directory, and only followed on this machine;
-    /// an `Agent` follows it for processes of other machines.
+    /// an `Agent` follows it for processes on other machines.
     ///
     /// - Throws: `PeerError.Code.unsupportedValue` for a program without an absolute path, text
     ///   with a NUL, a variable that is empty or has a "=" in its name, or a negative budget;
@@ -223,7 +223,7 @@ extension PeerLaunch {
       }
     }
 
-    /// The names of the peers that are registered here, sorted.
+    /// The names of the peers registered here, sorted.
     public func peers() throws -> [String] {
       try betweenPeers("list who is registered") {
         try Diagnostics.reportingFaults { try peers(&$0) }

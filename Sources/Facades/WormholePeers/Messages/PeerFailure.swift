@@ -66,10 +66,10 @@ extension ContainerReport.NamedQueue {
 }
 
 extension PeerSession {
-  /// The messages and files that their receivers gave up and kept, in the order of sending for each
-  /// peer, messages before files.
+  /// The messages and files that their receivers gave up and kept, per peer in the order of
+  /// sending, messages before files.
   ///
-  /// - Parameter peer: only failures for this peer; nil for those of all peers.
+  /// - Parameter peer: only failures for this peer; nil for all peers.
   /// - Complexity: a listing of each peer's queues, and reading a file for each.
   public func failures(for peer: String? = nil) throws -> [PeerFailure] {
     try betweenPeers("look for failures", peer) {
@@ -83,13 +83,13 @@ extension PeerSession {
     }
   }
 
-  /// Sends a kept failed message or file again, as a new transfer of its first sender, which is
-  /// delivered as any other. The status of the first transfer does not change.
+  /// Sends a kept failed message or file again, as a new transfer of its first sender, delivered
+  /// like any other. The status of the first transfer does not change.
   ///
   /// If the process is killed during the call, the call has taken effect completely or not at all.
   ///
   /// - Parameter id: the id of a `PeerFailure`.
-  /// - Returns: the new transfer's id; nil when the failure no longer exists.
+  /// - Returns: the new transfer's id; nil if the failure no longer exists.
   /// - Throws: `PeerError`: an error of the container; the failure is then still kept.
   public func retry(failure id: String) throws -> String? {
     guard let id = MessageID(id) else { return nil }
@@ -104,7 +104,7 @@ extension PeerSession {
   /// Removes a failed message or file that was kept.
   ///
   /// - Parameter id: the id of a `PeerFailure`.
-  /// - Returns: false when the failure no longer exists.
+  /// - Returns: false if the failure no longer exists.
   @discardableResult
   public func remove(failure id: String) throws -> Bool {
     guard let id = MessageID(id) else { return false }

@@ -42,8 +42,8 @@ public struct PeerMessage: PeerDelivery {
 
   /// Ends it as processed; see `PeerDelivery`.
   ///
-  /// - Complexity: one unlink; for a message that was stored together with others, until the last
-  ///   of them, an open, a write and a close.
+  /// - Complexity: one unlink; for a message stored together with others, until the last of them,
+  ///   an open, a write and a close.
   public func acknowledge() throws {
     try betweenPeers(action("acknowledge"), sender) { try entry.acknowledge() }
   }
@@ -68,7 +68,7 @@ public struct PeerMessage: PeerDelivery {
   private func action(_ verb: String) -> String { "\(verb) a message from \"\(sender)\"" }
 }
 
-/// How a guaranteed message is to be sent.
+/// How a guaranteed message is sent.
 ///
 /// ```swift
 /// let phone = try PeerSession("phone", in: container)
@@ -77,7 +77,7 @@ public struct PeerMessage: PeerDelivery {
 /// ```
 public struct PeerMessageOptions: Sendable, Hashable {
   /// The failures that it survives once it is stored; `.standard` survives the end of processes,
-  /// `.durable` also a loss of power.
+  /// `.durable` also a power loss.
   public var durability: Durability
   /// How long it may be delivered; nil for no limit.
   public var expiry: Duration?
@@ -87,7 +87,7 @@ public struct PeerMessageOptions: Sendable, Hashable {
   public var isUrgent: Bool
   /// Whether the sender can find it again, with its end, even after the sender's own restart:
   /// `messageTransfers()` lists it, and it takes up space, until its receipt is removed. Without a
-  /// receipt `status(ofMessage:)` shows for a day how it ended.
+  /// receipt, `status(ofMessage:)` shows for a day how it ended.
   public var keepsReceipt: Bool
   /// Whether the receipt is removed automatically a day after the message was processed.
   public var receiptTerm: QueueReceipt.Term

@@ -1,8 +1,8 @@
 public import Wormhole
 public import WormholePropertyLists
 
-/// The calls that a message and a file on its way to a peer share; see `PeerMessageTransfer` and
-/// `PeerFileTransfer` for the errors and costs of each call.
+/// The calls shared by a message and a file on its way to a peer; see `PeerMessageTransfer` and
+/// `PeerFileTransfer` for each call's errors and costs.
 ///
 /// ```swift
 /// let phone = try PeerSession("phone", in: container)
@@ -21,7 +21,7 @@ public protocol PeerTransfer: Sendable {
   func status() throws -> QueueEntryStatus
   /// Waits until it has ended.
   func finalStatus(until deadline: ContinuousClock.Instant?) async throws -> QueueEntryStatus
-  /// Takes it back unless the peer has it already; returns whether that was in time.
+  /// Takes it back unless the peer already has it; returns whether that was in time.
   func cancel() throws -> Bool
   /// Forgets it once it has ended.
   func removeReceipt() throws
@@ -42,8 +42,8 @@ public struct PeerMessageTransfer: Sendable {
   public let peer: String
   /// The value that was sent.
   public let value: PropertyListValue
-  /// Why a peer that is registered for it could not be started; nil otherwise, and for a message
-  /// that was found again. The message waits nevertheless.
+  /// Why a peer registered for it could not be started; nil otherwise, and for a message that was
+  /// found again. The message waits nevertheless.
   public let launchFailure: PeerError?
 
   private let entry: QueueEntryID
@@ -67,23 +67,23 @@ public struct PeerMessageTransfer: Sendable {
 
   /// How far it is, or how it ended.
   ///
-  /// - Complexity: opens and reads the file that it was stored in, if that still exists.
+  /// - Complexity: opens and reads the file in which it was stored, if that still exists.
   public func status() throws -> QueueEntryStatus {
     try betweenPeers(action("look for"), peer) { try by.status(of: entry) }
   }
 
-  /// Whether it waits, but is never delivered: its receiver ends it as expired.
+  /// Whether it is waiting, but will never be delivered: its receiver ends it as expired.
   package func hasExpired() throws -> Bool {
     try betweenPeers(action("look for"), peer) { try by.receipt(of: entry)?.hasExpired ?? false }
   }
 
-  /// Waits until it has ended, however: processed, cancelled, expired, superseded or failed.
+  /// Waits until it has ended: processed, cancelled, expired, superseded or failed.
   ///
   /// - Parameter deadline: when to stop waiting; nil waits as long as it takes.
   /// - Returns: how it ended, or how far it is when the deadline has passed.
   /// - Throws: `PeerError.Code.cancelled` with the task; or an error of the container.
-  /// - Complexity: as `status()`, at the beginning and after each change of the file that it was
-  ///   stored in. Nothing polls.
+  /// - Complexity: as `status()`, at the beginning and after each change of the file in which it
+  ///   was stored. Nothing polls.
   public func finalStatus(
     until deadline: ContinuousClock.Instant? = nil
   ) async throws -> QueueEntryStatus {
@@ -92,7 +92,7 @@ public struct PeerMessageTransfer: Sendable {
     }
   }
 
-  /// Waits until it has ended; see the form with `async`. Blocks the calling thread.
+  /// Waits until it has ended; see the `async` form. Blocks the calling thread.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func finalStatus(until deadline: ContinuousClock.Instant) throws -> QueueEntryStatus {
     try betweenPeers(action("wait for the end of"), peer) {
@@ -100,12 +100,12 @@ public struct PeerMessageTransfer: Sendable {
     }
   }
 
-  /// Takes it back, unless the peer has it already: it is cancelled or delivered, never both.
+  /// Takes it back, unless the peer already has it: it is cancelled or delivered, never both.
   ///
-  /// - Returns: whether it is cancelled; false when the peer has it, or it has ended otherwise.
+  /// - Returns: whether it is cancelled; false if the peer has it, or it has ended otherwise.
   /// - Throws: `PeerError.Code.timedOut`, its `holder` a process that cancels another message; or
   ///   an error of the container. The message is then unchanged.
-  /// - Complexity: writes the file that it was stored in again, with two fsyncs.
+  /// - Complexity: rewrites the file in which it was stored, with two fsyncs.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
   public func cancel() throws -> Bool {
@@ -118,11 +118,11 @@ public struct PeerMessageTransfer: Sendable {
     try await betweenPeers(action("take back"), peer) { try await by.cancel(entry) }
   }
 
-  /// Removes the receipt: `messageTransfers()` lists the message no more. No effect on a message
+  /// Removes the receipt: `messageTransfers()` no longer lists the message. No effect on a message
   /// that has not ended.
   ///
-  /// A message that was sent with a receipt and was not processed leaves a note in the container
-  /// until this is called; any other message leaves one for a day.
+  /// A message sent with a receipt and not processed leaves a note in the container until this is
+  /// called; any other message leaves one for a day.
   public func removeReceipt() throws {
     try betweenPeers(action("forget"), peer) {
       if try by.status(of: entry).isEnd { try by.forget(entry) }
@@ -133,8 +133,8 @@ public struct PeerMessageTransfer: Sendable {
 }
 
 /// Identifies a guaranteed message among all transfers of a container, as text that can be stored:
-/// the peer's name, encoded as the names of values are, and the entry's:
-/// `peer/<peer>/messages/<batch>/<number>`. The entry of a file is named so, too, with `files`.
+/// the peer's name, encoded like the names of values, and the entry's:
+/// `peer/<peer>/messages/<batch>/<number>`. A file's entry is named likewise, with `files`.
 ///
 /// It is one line of ASCII that no shell splits, whatever the peer's name is.
 struct MessageID: CustomStringConvertible {

@@ -12,11 +12,11 @@ extension PeerSession {
   ///   - peer: the peer that gets it; it may be unknown so far.
   ///   - options: how it is sent.
   /// - Returns: the transfer, which shows how far it is and how it ends.
-  /// - Throws: `PeerError.Code.queueFull` when a million messages, or 1 GiB of them, wait for the
-  ///   peer already; `.tooLarge` and `.unsupportedValue`; `.noSpace`, or another error of the
+  /// - Throws: `PeerError.Code.queueFull` if a million messages, or 1 GiB of them, already wait for
+  ///   the peer; `.tooLarge` and `.unsupportedValue`; `.noSpace`, or another error of the
   ///   container. Then it is not sent.
-  /// - Complexity: as `Queue.Sender.enqueue`: create, lock, write, rename and a few cheap calls, shared by
-  ///   all messages that are sent at the same moment; and a look whether the peer is to be started.
+  /// - Complexity: as `Queue.Sender.enqueue`: create, lock, write, rename and a few cheap calls,
+  ///   shared by all messages sent at the same moment; and a look whether to start the peer.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
   public func enqueue(
@@ -78,9 +78,9 @@ extension PeerSession {
 
   private func sending(to peer: String) -> String { "send a message to \"\(peer)\"" }
 
-  /// The messages that were sent under this session's name with a receipt that was not removed:
-  /// messages that wait or are taken, and messages that have ended, also of an earlier process of
-  /// this name. In the order of sending to each peer.
+  /// The messages sent under this session's name with a receipt that was not removed: messages that
+  /// wait or are taken, and messages that have ended, even those of an earlier process of this
+  /// name. In the order of sending to each peer.
   ///
   /// - Parameter peer: only messages to this peer.
   /// - Complexity: a listing of each peer's queue, and reading each file that has such messages.
@@ -109,8 +109,8 @@ extension PeerSession {
     try transfers(to: peer) { try $0.outstanding() }
   }
 
-  /// Takes back everything that waits for a peer, and the context for it, but nothing that is sent after
-  /// the condition is asked for.
+  /// Takes back everything that waits for a peer, and the context for it, but nothing that is sent
+  /// after the condition is asked for.
   func takeBackAll(for peer: String, if isDue: () throws -> Bool) throws {
     let messages: [any PeerTransfer] = try outstandingMessageTransfers(to: peer)
     let transfers = try messages + fileTransfers(to: peer)
@@ -121,7 +121,7 @@ extension PeerSession {
     if version != nil { _ = try context.compareAndSet(version, nil) }
   }
 
-  /// The message of an id, of any sender; nil for any other text, and for a message that has left
+  /// The message with an id, of any sender; nil for any other text, and for a message that has left
   /// no trace: it has ended, and no receipt was kept or the receipt was removed.
   public func messageTransfer(id: String) throws -> PeerMessageTransfer? {
     try withMessage(id, "look for") { id, sender in
@@ -131,13 +131,13 @@ extension PeerSession {
     } ?? nil
   }
 
-  /// The progress of the message of an id, of any sender, as `PeerMessageTransfer.status()`; nil
+  /// The progress of the message with an id, of any sender, as `PeerMessageTransfer.status()`; nil
   /// for any other text. A message that has left no trace counts as processed.
   public func status(ofMessage id: String) throws -> QueueEntryStatus? {
     try withMessage(id, "look for") { id, sender in try sender.status(of: id.entry) }
   }
 
-  /// Removes the note of how the message of an id ended, of any sender, as
+  /// Removes the note of how the message with an id ended, of any sender, as
   /// `PeerMessageTransfer.removeReceipt()`, even if it was sent without a receipt. No effect on a
   /// message that has not ended.
   ///
@@ -153,7 +153,7 @@ extension PeerSession {
     } ?? false
   }
 
-  /// Runs a call for the message of an id, with its sender; nil for any other text.
+  /// Runs a call for the message with an id, with its sender; nil for any other text.
   private func withMessage<Result>(
     _ id: String, _ verb: String, _ body: (MessageID, Queue.Sender) throws -> Result
   ) throws -> Result? {
@@ -168,7 +168,7 @@ extension PeerSession {
     }
   }
 
-  /// Looks for something for one peer, or for all: then the fault of one hides no other's.
+  /// Looks for something for one peer, or for all: then one peer's fault hides no other's.
   func forReceivers<Found>(
     _ peer: String?, _ look: (_ peer: String) throws -> [Found]
   ) throws -> [Found] {
@@ -181,7 +181,7 @@ extension PeerSession {
     }
   }
 
-  /// The peers for which something was ever queued.
+  /// The peers for which anything was ever queued.
   private func receivers() throws -> [String] {
     // A planted queue with any other name does not belong to a peer.
     let names = try container.own.queueNames().compactMap { PeerNames.peer(ofQueue: $0) }

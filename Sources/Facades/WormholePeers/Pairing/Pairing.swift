@@ -4,8 +4,8 @@ import WormholePropertyLists
 
 /// The companions of one side, and the active one: a phone's watches, or a watch's phone.
 ///
-/// In a container without any pairing so far, a phone has one watch, `standardWatch`, and each
-/// watch has the phone: paired, installed and active. The first paired companion replaces it.
+/// In a container that never had a pairing, a phone has one watch, `standardWatch`, and each watch
+/// has the phone: paired, installed and active. The first paired companion replaces it.
 package struct Pairing: Sendable {
   package static let phone = "phone"
   /// The name of a watch that has no other name.
@@ -29,7 +29,7 @@ package struct Pairing: Sendable {
     package var companions: [Companion]
     /// The name of the active one; nil if there is none.
     package var activeName: String?
-    /// Former companions, as long as something from before may wait between them and this side.
+    /// Former companions, as long as something older may wait between them and this side.
     var leaving: [String] = []
 
     package var active: Companion? { activeName.flatMap { self[$0] } }
@@ -62,10 +62,10 @@ package struct Pairing: Sendable {
 
   /// Pairs a companion, or changes the properties of a paired one; it becomes the active one if
   /// there was none. The first companion ever paired replaces the standard companion. What an
-  /// interrupted `unpair` has left is cancelled before.
+  /// interrupted `unpair` left is cancelled first.
   ///
-  /// - Throws: `PeerError`: `unsupportedValue` for an invalid name, or its own; `timedOut`, its `holder` the
-  /// process in the way; `damaged`, or a container error. Then nothing changes.
+  /// - Throws: `PeerError`: `unsupportedValue` for an invalid name, or its own; `timedOut`, its
+  ///   `holder` the process in the way; `damaged`, or a container error. Then nothing changes.
   package func pair(_ companion: Companion) throws {
     // A companion's properties may have been changed since it was made.
     let companion = Companion(
@@ -98,9 +98,9 @@ package struct Pairing: Sendable {
   }
 
   /// Ends the pairing with a companion, and returns whether it was paired. If it was the active
-  /// one, the companion that was paired last becomes active. What waits between the two is
-  /// cancelled, so that a new pairing begins clean. If this call is interrupted, the next one, or
-  /// a new pairing, continues it.
+  /// one, the companion paired last becomes active. What waits between the two is cancelled, so
+  /// that a new pairing begins clean. If this call is interrupted, the next one, or a new pairing,
+  /// continues it.
   @discardableResult
   package func unpair(_ name: String) throws -> Bool {
     let action = "unpair \"\(name)\" from \"\(self.name)\""
@@ -138,8 +138,8 @@ package struct Pairing: Sendable {
     }
   }
 
-  /// Calls a handler after each burst of changes that are made after this call returns, even one
-  /// that leaves the pairing unchanged, because a process may have seen the state in between.
+  /// Calls a handler after each burst of changes made after this call returns, even one that leaves
+  /// the pairing unchanged, because a process may have seen the state in between.
   ///
   /// - Parameter handler: looks at `state()`, which is at least as new as the last change of the
   /// burst.

@@ -29,7 +29,7 @@ public struct Peer: Sendable, Hashable {
 public enum PeerReachability: Sendable, Hashable {
   /// It is active, and runs as far as can be seen from here.
   case reachable(PresenceMember)
-  /// It is active and stopped: it answers when it continues, if that is in time.
+  /// It is active but stopped: it answers when it continues, if that is in time.
   case suspended(PresenceMember)
   /// It is not active, but a request would start it.
   case launchable
@@ -72,7 +72,7 @@ public enum PeerReachability: Sendable, Hashable {
 }
 
 extension PeerReachability {
-  /// Looks whether a peer can be asked.
+  /// Checks whether a peer can be asked.
   static func of(_ peer: String, in container: SharedContainer) throws -> PeerReachability {
     let presence = container.own.presence(PeerNames.presence(peer))
     if let active = try presence.members().active { return PeerReachability(active) }
@@ -80,7 +80,7 @@ extension PeerReachability {
     switch try presence.status() {
     case .neverSeen: return .neverSeen
     case .gone(let last, let ended): return .gone(last: last, ended: ended)
-    // It has just appeared; or a process is present without being reached.
+    // It has just appeared; or a process is present that cannot be reached.
     case .running(let member), .unknown(let member), .suspended(let member):
       return member.mailbox == nil ? .neverSeen : .reachable(member)
     }
@@ -113,11 +113,11 @@ extension PeerReachability {
 extension PeerSession {
   /// Whether a peer can be asked now, or why not.
   ///
-  /// If the answer differs from the last report to an observer of this session, the observer hears
-  /// it too: see `observeReachability`.
+  /// If the answer differs from the last report to an observer of this session, the observer also
+  /// gets it: see `observeReachability`.
   ///
-  /// - Complexity: a look at its presence; if no process is present, another at the registration of
-  ///   how it is started.
+  /// - Complexity: a look at its presence; if no process is present, another at its registration
+  ///   for being started.
   public func reachability(of peer: String) throws -> PeerReachability {
     try PeerNames.check(peer)
     let now = try betweenPeers("look for \"\(peer)\"", peer) {
@@ -131,9 +131,9 @@ extension PeerSession {
   ///
   /// The handler is called at once when a process becomes active under the name or ends, because
   /// these are events. The kernel has no event for a process that is stopped or continues: that is
-  /// seen within a second. A different answer of `reachability(of:)` or `peers()` of this session
-  /// is reported at once, and so is the state that follows from a request or a message of the peer.
-  /// A new registration of how the peer is started is reported only with the next answer.
+  /// seen within a second. A different answer of this session's `reachability(of:)` or `peers()` is
+  /// reported at once, and so is the state that follows from the peer's request or message. A new
+  /// registration for being started is reported only with the next answer.
   ///
   /// - Parameters:
   ///   - peer: the peer to observe.
@@ -153,7 +153,7 @@ extension PeerSession {
     }
   }
 
-  /// All peers that this container knows of, by name, including this one once it was active.
+  /// All peers that this container knows of, by name, including this one if it was ever active.
   ///
   /// - Complexity: lists the container's names, and looks at the presence of each peer.
   public func peers() throws -> [Peer] {
@@ -166,7 +166,7 @@ extension PeerSession {
 
   /// The peers, now and whenever one appears, leaves, dies, stops or continues, for `for await`.
   ///
-  /// Watching begins when this returns, and ends with the sequence. Each peer is watched as by
+  /// Watching begins when this returns, and ends with the sequence. Each peer is watched like in
   /// `observeReachability`, at the same cost; after a change of one, all are looked at.
   public func peerChanges() throws -> AsyncStream<[Peer]> {
     try betweenPeers("look for peers") {

@@ -8,16 +8,16 @@ import WormholeSystem
 ///
 /// A process that appears, leaves or dies causes an event of the peer's presence. The kernel has no
 /// event for a process that is stopped or continues: while a process is active under the name, one
-/// file of /proc is read once a second, and otherwise nothing. A different state that this session
-/// finds meanwhile, because it looks or because the peer has sent something, is reported at once:
-/// so the observer's last state is that of the last answer.
+/// file of /proc is read once a second, and otherwise nothing. If this session finds a different
+/// state meanwhile, because it looks or because the peer has sent something, that is reported at
+/// once: the observer's last state is that of the last answer.
 final class ReachabilityWatch: Cancelling {
   /// How long a stop may go unnoticed while the session does not look.
   static let pace: Duration = .seconds(1)
 
   private struct State {
     var reported: PeerReachability?
-    /// The state of an answer that is to be reported to the observer.
+    /// The state in an answer, to be reported to the observer.
     var answered: PeerReachability?
     /// The processes that were present at the last event.
     var members: [PresenceMember] = []
@@ -38,7 +38,7 @@ final class ReachabilityWatch: Cancelling {
 
   /// Reports to the handler how the peer can be reached, now and after each change.
   ///
-  /// - Parameter watches: the watches of the session whose answers are reported, too.
+  /// - Parameter watches: the session's watches, whose answers are also reported.
   static func observe(
     _ peer: String, in container: SharedContainer, of watches: ReachabilityWatches,
     on queue: DispatchQueue, _ handler: @escaping @Sendable (PeerReachability) -> Void
@@ -87,7 +87,7 @@ final class ReachabilityWatch: Cancelling {
     // After an error, perhaps for lack of descriptors, the last event's members are still known.
     let found = answer ?? (try? PeerReachability.of(peer, in: container))
     let now = found ?? PeerReachability(state.withLock(\.members))
-    // The answer is old already: a look follows.
+    // The answer is already old: a look follows.
     if answer != nil { signal() }
     let last = state.withLock { state in
       defer { state.reported = now }
@@ -113,7 +113,7 @@ final class ReachabilityWatch: Cancelling {
       return true
     }
     guard mustBegin else { return }
-    // The look is one read of a file without a disk behind it, so it may be on this queue.
+    // The look reads one file with no disk behind it, so it may be on this queue.
     Timers.after(Self.pace) { [weak self] in
       self?.lookForStop()
     }
@@ -138,7 +138,7 @@ final class ReachabilityWatch: Cancelling {
   }
 }
 
-/// The observers of reachability of one session, by peer. Thread-safe.
+/// One session's reachability observers, by peer. Thread-safe.
 final class ReachabilityWatches: Sendable {
   private struct Weak { weak var watch: ReachabilityWatch? }
 

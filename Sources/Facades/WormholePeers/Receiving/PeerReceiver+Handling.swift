@@ -30,18 +30,18 @@ extension PeerReceiver {
     case left
   }
 
-  /// Calls a handler with each delivery from now on, one at a time and in order. A delivery is
-  /// acknowledged when the handler returns, and fails with an error that the handler throws. Then a
-  /// file is deleted, unless it was claimed or moved away.
+  /// From now on, calls a handler with each delivery, one at a time and in order. A delivery is
+  /// acknowledged when the handler returns, and fails with an error that the handler throws. A file
+  /// is then deleted, unless it was claimed or moved away.
   ///
-  /// The look for the next one and the acknowledgement run on the handler's queue, too; nothing
-  /// waits there. A lack of space or of descriptors only delays.
+  /// The look for the next one and the acknowledgement also run on the handler's queue; nothing
+  /// waits there. A lack of space or of descriptors only causes a delay.
   ///
   /// - Parameters:
   ///   - queue: where the handler is called.
   ///   - failure: called once, there, if receiving ends without `close()`: `replaced`, or an error
-  ///     of the container; or at once, with `notHandled`, if the receiver has a handler already: that one
-  ///     goes on, and the new one is not called.
+  ///     of the container; or at once, with `notHandled`, if the receiver already has a handler:
+  ///     that one continues, and the new one is not called.
   ///   - handler: gets the delivery. It may acknowledge, fail or release it itself, earlier.
   public func handle(
     on queue: DispatchQueue, failure: @escaping @Sendable (PeerError) -> Void = { _ in },
@@ -57,7 +57,7 @@ extension PeerReceiver {
     }
   }
 
-  /// Calls a handler as `handle` does, which says what becomes of each delivery.
+  /// Calls a handler like `handle`; the handler says what becomes of each delivery.
   package func offer(
     on queue: DispatchQueue, failure: @escaping @Sendable (PeerError) -> Void,
     _ handler: @escaping @Sendable (Delivered) -> Outcome
@@ -81,7 +81,7 @@ extension PeerReceiver {
     looks.open(signalled: true)
   }
 
-  /// - Returns: the next call; nil when there is nothing to do before the next wake-up.
+  /// - Returns: the next call; nil if there is nothing to do before the next wake-up.
   private func look(
     _ handler: @escaping @Sendable (Delivered) -> Outcome,
     _ failure: @escaping @Sendable (PeerError) -> Void
@@ -100,9 +100,9 @@ extension PeerReceiver {
     }
   }
 
-  /// Hands the next delivery over out of turn, on the handler's queue.
+  /// Hands over the next delivery out of turn, on the handler's queue.
   ///
-  /// - Returns: false when nothing waits; nil when the next one has to wait, perhaps for space.
+  /// - Returns: false if nothing waits; nil if the next one has to wait, perhaps for space.
   package func offerNext(_ handler: (Delivered) -> Outcome) -> Bool? {
     Diagnostics.reporting(otherwise: nil) {
       guard let delivered = try take() else { return false }

@@ -30,7 +30,7 @@ public protocol PeerDelivery: Sendable {
 
   /// Ends it as processed: it is never delivered again.
   ///
-  /// - Throws: `PeerError`: `replaced` when another process receives now, which then gets it; or an
+  /// - Throws: `PeerError`: `replaced` if another process receives now, which then gets it; or an
   ///   error of the container: the call may be repeated.
   func acknowledge() throws
 
@@ -54,20 +54,19 @@ public protocol PeerDelivery: Sendable {
   /// - Complexity: an open, a write and a close.
   func retry(after pause: Duration, because reason: String) throws
 
-  /// Gives it back unhandled: this delivery is no attempt, and it is delivered again at once. A
-  /// receiver that is closed does this with all that it has.
+  /// Gives it back unhandled: this delivery is no attempt, and it is delivered again at once.
+  /// Closing a receiver does this with all that it has.
   ///
   /// - Throws: as `acknowledge()`.
   /// - Complexity: an open, a write and a close.
   func giveBack() throws
 }
 
-/// The receiver of the messages, or of the files, for a name, until it is closed or released.
-/// Thread-safe.
+/// The receiver of a name's messages, or files, until it is closed or released. Thread-safe.
 ///
 /// Only one process receives for a name at a time. A stopped one is replaced by the next process
-/// that wants to receive. When the stopped one continues, it learns that, and its deliveries do no
-/// harm: they were delivered again, marked as redeliveries, and the files have moved.
+/// that wants to receive. When the stopped one continues, it learns of that, and its deliveries do
+/// no harm: they were delivered again, marked as redeliveries, and the files have moved.
 ///
 /// ```swift
 /// let receiver = try await PeerSession("till", in: container).receiveMessages()
@@ -92,7 +91,7 @@ public final class PeerReceiver<Delivered: PeerDelivery>: Sendable {
   let consumer: Queue.Consumer
   let opening: Opening
   let handling = Mutex(Handling())
-  /// An entry that could not be opened for lack of descriptors or of space: the next one to deliver.
+  /// An entry that could not be opened for lack of descriptors or space: the next one to deliver.
   private let unopened = Mutex<QueueEntry?>(nil)
 
   init(_ consumer: Queue.Consumer, for name: String, _ opening: Opening) {
@@ -106,12 +105,12 @@ public final class PeerReceiver<Delivered: PeerDelivery>: Sendable {
   /// The next delivery; waits for one if there is none. One caller waits at a time.
   ///
   /// A file whose size differs from the sent size is not handed over: it fails, and its sender
-  /// learns it. A file claimed by a process that died before acknowledging is acknowledged.
+  /// learns of it. A file claimed by a process that died before acknowledging is acknowledged.
   ///
   /// - Parameter deadline: when to stop waiting; one in the past means "only if there is one now".
   /// - Returns: nil when the deadline has passed.
-  /// - Throws: `PeerError.Code.replaced` when another process receives now; `.notActive` once it
-  ///   was closed, also during the wait; or an error of the container.
+  /// - Throws: `PeerError.Code.replaced` if another process receives now; `.notActive` once it was
+  ///   closed, even during the wait; or an error of the container.
   /// - Complexity: one rename, open, read and close for all messages that were stored together; for
   ///   a file two renames and some cheap calls, whatever its size.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
@@ -124,7 +123,8 @@ public final class PeerReceiver<Delivered: PeerDelivery>: Sendable {
     }
   }
 
-  /// The next delivery; see the form without `async`. Cancelling the task ends the wait as `cancelled`.
+  /// The next delivery; see the form without `async`. Cancelling the task ends the wait as
+  /// `cancelled`.
   public func next(until deadline: ContinuousClock.Instant) async throws -> Delivered? {
     try await betweenPeers(action) {
       while true {
@@ -152,10 +152,10 @@ public final class PeerReceiver<Delivered: PeerDelivery>: Sendable {
   /// Whether nothing waits and nothing is being handled.
   ///
   /// - Throws: as `next`.
-  /// - Complexity: two listings, of the entries that wait and of those that were taken.
+  /// - Complexity: two listings, of the entries that wait and of those taken.
   public func isIdle() throws -> Bool { try isIdle(countsTaken: true) }
 
-  /// - Parameter countsTaken: whether deliveries count that were left for the next receiver.
+  /// - Parameter countsTaken: whether deliveries left for the next receiver count.
   package func isIdle(countsTaken: Bool) throws -> Bool {
     try betweenPeers(action) { try consumer.isIdle(countsTaken: countsTaken) }
   }
@@ -167,7 +167,7 @@ public final class PeerReceiver<Delivered: PeerDelivery>: Sendable {
   /// the handler returns, unless another process has received it by then.
   public func close() { end { $0.close() } }
 
-  /// Ends receiving as if its process had died, for the other processes; here as `close`.
+  /// Ends receiving: for the other processes as if its process had died, here as `close`.
   package func abandon() { end { $0.abandon() } }
 
   private func end(_ end: (Queue.Consumer) -> Void) {
@@ -188,14 +188,14 @@ public final class PeerReceiver<Delivered: PeerDelivery>: Sendable {
 }
 
 extension PeerSession {
-  /// Becomes the receiver of the messages for this name; one process receives at a time. It needs no
-  /// `activate()`.
+  /// Becomes the receiver of this name's messages; one process receives at a time. No `activate()`
+  /// is needed.
   ///
   /// - Parameters:
   ///   - deadline: when to stop waiting for another receiver; a stopped one is replaced. By default
   ///     10 seconds from now.
-  ///   - attempts: after so many attempts, including those of earlier receivers that
-  ///     crashed, a message that has not ended fails: its sender learns it, and it is kept: see
+  ///   - attempts: after this many attempts, including those of earlier receivers that crashed, a
+  ///     message that has not ended fails: its sender learns of it, and it is kept; see
   ///     `failures(for:)`. By default any number.
   /// - Throws: `PeerError.Code.replaced`, its `holder` the process that receives instead; or an
   ///   error of the container.
@@ -206,7 +206,7 @@ extension PeerSession {
     try receiver(messages, until: deadline, attempts)
   }
 
-  /// Becomes the receiver of the messages for this name; see the form without `async`. Cancelling the
+  /// Becomes the receiver of this name's messages; see the form without `async`. Cancelling the
   /// task ends the wait as `cancelled`.
   public func receiveMessages(
     until deadline: ContinuousClock.Instant? = nil, attempts: Int? = nil
@@ -214,7 +214,7 @@ extension PeerSession {
     try await receiver(messages, until: deadline, attempts)
   }
 
-  /// Becomes the receiver of the files for this name; as `receiveMessages`.
+  /// Becomes the receiver of this name's files; as `receiveMessages`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func receiveFiles(
     until deadline: ContinuousClock.Instant? = nil, attempts: Int? = nil
@@ -222,7 +222,7 @@ extension PeerSession {
     try receiver(files, until: deadline, attempts)
   }
 
-  /// Becomes the receiver of the files for this name; see the form without `async`. Cancelling the task
+  /// Becomes the receiver of this name's files; see the form without `async`. Cancelling the task
   /// ends the wait as `cancelled`.
   public func receiveFiles(
     until deadline: ContinuousClock.Instant? = nil, attempts: Int? = nil
@@ -231,7 +231,7 @@ extension PeerSession {
   }
 
   /// Calls a closure that receives messages or files, and reports whether it has received any. If
-  /// nothing was ever sent to this name, before or during the call, its traces are removed afterwards.
+  /// nothing was ever sent to this name, before or during the call, its traces are then removed.
   package func leavingNoName(
     forFiles: Bool, _ body: (_ hasReceived: inout Bool) throws -> Void
   ) throws {
@@ -264,7 +264,7 @@ extension PeerSession {
     _ attempts: Int?
   ) throws -> PeerReceiver<Delivered> {
     do {
-      // One process receives for a name: one that was replaced ends, and does not wait for its turn.
+      // One process receives for a name: a replaced one ends, and does not wait for its turn.
       let terms = ConsumerTerms(attempts, joinsAgain: false)
       return PeerReceiver(try opening.queue.join(terms, until: deadline), for: name, opening)
     } catch {
@@ -284,7 +284,7 @@ extension PeerSession {
     }
   }
 
-  // A caller that waited in vain learns which process receives instead, as a replaced one does.
+  // A caller that waited in vain learns which process receives instead, like a replaced one.
   private func refused<Delivered>(
     _ error: any Error, _ opening: PeerReceiver<Delivered>.Opening
   ) -> PeerError {

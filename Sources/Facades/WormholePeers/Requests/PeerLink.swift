@@ -5,7 +5,7 @@ import WormholeSystem
 import WormholeToolkit
 
 /// The way from a session to one peer: it knows where the peer is reached, until the peer's
-/// presence changes, and posts calls there in their order.
+/// presence changes, and posts calls there in order.
 ///
 /// A caller that finds no thread posting posts itself, which saves a hop to another thread.
 final class PeerLink: Sendable {
@@ -31,12 +31,12 @@ final class PeerLink: Sendable {
   private let calls: CallEndpoint
   private let state = Mutex(State())
   private let outbox = Mutex(Outbox())
-  /// One look after the other, so that the later look has the newer result.
+  /// One look after another, so that the later look has the newer result.
   private let looking = Mutex(())
   private let posting = Blocking.queue()
   private let watching = DispatchQueue(label: "wormhole.link")
 
-  /// How long to wait for a mailbox that was removed while its owner lives: the owner makes it again.
+  /// How long to wait for a mailbox that was removed while its owner lives: the owner remakes it.
   private static let pause: Duration = .milliseconds(20)
 
   /// - Parameter name: the name of the session that makes these calls.
@@ -52,7 +52,7 @@ final class PeerLink: Sendable {
 
   // MARK: In order
 
-  /// Posts a call after all that were added before it: on another thread, or on this one if that may
+  /// Posts a call after all that were added before it: on another thread, or on this one if it may
   /// block and no other thread is posting.
   func add(_ id: UInt64, _ question: Question, mayBlock: Bool) {
     let mustPost = outbox.withLock { outbox in
@@ -61,8 +61,8 @@ final class PeerLink: Sendable {
       return !outbox.isPosting
     }
     guard mustPost else { return }
-    // No thread was posting, so this call comes first. Its caller does not wait for calls that others
-    // have added meanwhile.
+    // No thread was posting, so this call comes first. Its caller does not wait for calls that
+    // others have added meanwhile.
     if !mayBlock || postNext() { posting.async { while self.postNext() {} } }
   }
 
@@ -76,7 +76,7 @@ final class PeerLink: Sendable {
       calls.end(id, as: .failed(error))
     }
     return outbox.withLock { outbox in
-      // Excludes: a call that finds a thread posting that has just seen an empty queue.
+      // Excludes: a call finds a thread posting that has just seen an empty queue.
       outbox.isPosting = !outbox.calls.isEmpty
       // Otherwise the posted calls stay in memory.
       if !outbox.isPosting { outbox.calls = [] }
@@ -160,8 +160,8 @@ final class PeerLink: Sendable {
     let observation = try presence.observe(startsWithCurrent: true, on: watching) {
       [weak self] _ in
       // The delivered state may be older than the result of another look, so look again. Callers
-      // with deadlines of their own wait for this look. A look may fail, for lack of descriptors
-      // perhaps, because presence asks for another one with its next change.
+      // with their own deadlines wait for this look. A failure, perhaps for lack of descriptors, is
+      // harmless: presence asks for another look at its next change.
       try? self?.look(until: .now)
     }
     state.withLock { $0.observation = observation }

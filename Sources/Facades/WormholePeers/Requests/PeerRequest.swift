@@ -5,9 +5,9 @@ public import WormholePropertyLists
 import WormholeSystem
 import WormholeToolkit
 
-/// A request of another peer, to be answered once. Thread-safe.
+/// Another peer's request, to be answered once. Thread-safe.
 ///
-/// The first answer counts; when a request is released without an answer, its sender learns it.
+/// The first answer counts; if a request is released without an answer, its sender learns of it.
 ///
 /// ```swift
 /// let phone = try PeerSession("phone", in: container)
@@ -43,7 +43,7 @@ public final class PeerRequest: Sendable {
   /// Whether the sender has stopped waiting: it was cancelled, its time passed, or it ended.
   public var isCancelled: Bool { call.isOver }
 
-  /// Calls a handler once, when the sender stops waiting; at once if it has stopped already.
+  /// Calls a handler once, when the sender stops waiting; at once if it has already stopped.
   ///
   /// Not called once the request is answered. It may be called on any thread, so it should be short.
   public func onCancel(_ handler: @escaping @Sendable () -> Void) { call.onEnd(handler) }
@@ -51,9 +51,9 @@ public final class PeerRequest: Sendable {
   /// Answers with a value.
   ///
   /// - Returns: false if it was answered or cancelled before.
-  /// - Throws: `PeerError` when the answer cannot be delivered; the sender then gets an error if it
+  /// - Throws: `PeerError` if the answer cannot be delivered; the sender then gets an error if it
   ///   can be reached.
-  /// - Complexity: connect and send; a file for more than 16 KiB, or for a peer that has fallen behind.
+  /// - Complexity: connect and send; a file for more than 16 KiB, or if the peer has fallen behind.
   @discardableResult
   public func reply(_ value: PropertyListValue) throws -> Bool {
     try answer(.reply(value))
@@ -80,21 +80,21 @@ public final class PeerRequest: Sendable {
 
   /// Sends the receipt that a handler has it, unless the handler has answered.
   func acknowledge() {
-    // After an error its sender has that error, if it can be reached; the handler has it anyway.
+    // After an error, its sender has that error, if it can be reached; the handler has it anyway.
     _ = try? answer(.reply([:]))
   }
 }
 
 extension PeerSession {
-  /// Handles the requests of other peers, while the session is active, with a function that replies
-  /// or throws. Each runs in a task of its own, which is cancelled when its sender stops waiting.
-  /// They begin in no order.
+  /// Handles other peers' requests, while the session is active, with a function that replies or
+  /// throws. Each runs in its own task, which is cancelled when its sender stops waiting. They
+  /// begin in no order.
   ///
   /// There is one handler at a time. Requests that arrive before a handler is set wait for it, as
   /// long as their senders do. The session keeps its handler, which should hold the session weakly.
   ///
-  /// An error of the handler reaches the sender as `failed`, with its description as reason.
-  /// A sender that expects no reply gets its receipt when the task begins; the reply is ignored.
+  /// The sender gets a handler's error as `failed`, with its description as reason. A sender that
+  /// expects no reply gets its receipt when the task begins; the reply is ignored.
   ///
   /// - Parameter handler: replaces the previous handler.
   public func handleRequests(
@@ -106,7 +106,8 @@ extension PeerSession {
   /// Handles requests on a queue, in the order in which each sender sent them; the handler answers
   /// then or later.
   ///
-  /// A sender that expects no reply gets its receipt when the handler returns, unless it has answered before.
+  /// A sender that expects no reply gets its receipt when the handler returns, unless answered
+  /// before.
   ///
   /// - Parameters:
   ///   - queue: a serial queue if the order matters.
@@ -124,9 +125,9 @@ extension PeerSession {
     }
   }
 
-  /// Handles requests on a queue as `handleRequests` does, with a handler that returns whether it
-  /// has taken the request. A request that it leaves gets no receipt: it waits, as long as its
-  /// sender does, until this is called again. The new handler gets it before any later one.
+  /// Handles requests on a queue like `handleRequests`, with a handler that returns whether it has
+  /// taken the request. A request that it leaves gets no receipt: it waits, as long as its sender
+  /// does, until this is called again. The new handler gets it before any later one.
   ///
   /// - Parameter queue: a serial queue, on which this is called.
   package func offerRequests(
@@ -172,7 +173,7 @@ final class IncomingRequests: Sendable {
 
   private let state = Mutex(State())
 
-  /// Takes a request; on the thread that has read it, which may be the monitor's.
+  /// Takes a request; on the thread that read it, which may be the monitor's.
   func receive(_ request: PeerRequest) {
     let waits = state.withLock { state in
       // Under the lock, so that none overtakes another.
@@ -218,7 +219,7 @@ final class IncomingRequests: Sendable {
       return (state.waiting, state.handler)
     }
     _ = last
-    // Not behind the later requests, whose calls may be enqueued already.
+    // Not after the later requests, whose calls may already be enqueued.
     for request in waiting { offer(request, handler) }
   }
 
@@ -241,8 +242,8 @@ final class IncomingRequests: Sendable {
     return true
   }
 
-  /// Handles each request in a task of its own; `prepare` is short, refuses a request of another
-  /// type, and returns the work.
+  /// Handles each request in its own task; `prepare` is short, refuses a request of another type,
+  /// and returns the work.
   func handleAsTasks(
     _ prepare: @escaping @Sendable (PeerRequest) throws(PeerError) -> Work
   ) {
@@ -250,7 +251,7 @@ final class IncomingRequests: Sendable {
       let task = Task {
         guard !request.isCancelled else { return request.call.end() }
         let answer = await Self.answer(to: request, prepare)
-        // After an error its sender has that error, if it can be reached.
+        // After an error, its sender has that error, if it can be reached.
         _ = try? await Blocking.run { try request.answer(answer) }
       }
       request.onCancel { task.cancel() }

@@ -17,9 +17,9 @@ extension PeerSession {
   /// - Parameters:
   ///   - value: the question.
   ///   - peer: the peer that is asked.
-  ///   - deadline: when to give up, including the time to start the peer. By default in 10 seconds.
-  /// - Complexity: connect and send, and a receive for the answer. More than 16 KiB, or a peer that has
-  ///   fallen behind, takes a file. The first request to a peer also looks at its presence, and
+  ///   - deadline: when to give up, including the time to start the peer; by default in 10 seconds.
+  /// - Complexity: connect and send, and a receive for the answer. More than 16 KiB, or a peer that
+  ///   has fallen behind, takes a file. The first request to a peer also looks at its presence, and
   ///   watches it.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func request(
@@ -54,8 +54,8 @@ extension PeerSession {
   /// - Parameters:
   ///   - value: The question.
   ///   - peer: The name of the peer.
-  ///   - expectsReply: false to hear only that a handler has the value: the result is then an empty
-  ///     dictionary.
+  ///   - expectsReply: false to learn only that a handler has the value: the result is then an
+  ///     empty dictionary.
   ///   - deadline: When to give up waiting for the reply; by default 10 seconds from now.
   ///   - queue: where the completion is called; nil for a queue of the session.
   ///   - completion: called exactly once.
@@ -87,7 +87,7 @@ extension PeerSession {
     calls.endCalls(about: peer, as: .cancelled)
   }
 
-  /// Gives a peer a value at once; returns when a handler of the peer has it. No reply is expected.
+  /// Gives a peer a value at once; returns when one of its handlers has it. No reply is expected.
   ///
   /// - Throws: as `request`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
@@ -109,9 +109,9 @@ extension PeerSession {
   /// - Parameters:
   ///   - value: The question.
   ///   - deadline: When to give up waiting for their answers; by default 10 seconds from now.
-  /// - Returns: the answer or the error of each peer, by its name. All peers are asked, but of names
-  ///   that are equal as strings, "é" composed and decomposed, the dictionary holds one.
-  /// - Throws: `PeerError` when the peers cannot be listed.
+  /// - Returns: the answer or the error of each peer, by name. All peers are asked, but of names
+  ///   that are equal as strings, like "é" composed and decomposed, the dictionary holds one.
+  /// - Throws: `PeerError` if the peers cannot be listed.
   public func broadcast(
     _ value: PropertyListValue, until deadline: ContinuousClock.Instant? = nil
   ) async throws -> [String: Result<PropertyListValue, PeerError>] {
@@ -185,7 +185,7 @@ extension PeerSession {
       let id = try beginCall(question, looksAtClock: false) { answer.settle($0) }
       link(peer).add(id, question, mayBlock: true)
       if let result = answer.wait(until: deadline, blocking: calls.block) { return result }
-      // Without effect if it is just ending: then that end is its result.
+      // Has no effect if it is just ending: its result is then that end.
       calls.end(id, as: .timedOut)
       return answer.wait()
     } catch {
