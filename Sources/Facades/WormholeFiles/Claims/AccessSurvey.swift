@@ -1,13 +1,13 @@
 import Wormhole
 import WormholeSystem
 
-/// What one access knows of the others in its way: their claims in each site, and the readers of
-/// each item.
+/// What one access knows of the others in its way: their claims in each site, and each item's
+/// readers.
 ///
-/// Claims and items stay open from look to look, because closing them would wake all others that
-/// wait for their end.
+/// Claims and items stay open between looks, because closing them would wake all others that wait
+/// for their end.
 struct AccessSurvey {
-  /// A process that works on an item in a directory, for the error sentence of a waiting process.
+  /// A process working on an item in a directory, for a waiting process's error sentence.
   typealias Obstacle = (holder: LeaseHolder?, what: String)
 
   /// The purpose of the access; claims of the same purpose are not in its way.
@@ -31,10 +31,10 @@ struct AccessSurvey {
       at: site, purpose: purpose, excludes)
   }
 
-  /// Looks under the site's lease for claims that are in the way, and takes over the first that may be
-  /// taken over.
+  /// Looks under the site's lease for claims that are in the way, and takes over the first that may
+  /// be taken over.
   ///
-  /// - Returns: nil when there is none.
+  /// - Returns: nil if there is none.
   mutating func look(
     at site: ItemSite, under lease: Lease, _ excludes: (ClaimName) -> Bool
   ) throws -> (name: ClaimName, isTaken: Bool)? {
@@ -51,8 +51,8 @@ struct AccessSurvey {
   /// - Parameters:
   ///   - found: As in `ReadersWait.look`.
   ///   - opened: As in `ReadersWait.look`.
-  ///   - mode: shared for an access that reads, too: then only writers are in its way.
-  /// - Returns: the lock that readers of an item hold; nil when there are none.
+  ///   - mode: shared for an access that also reads: then only writers are in its way.
+  /// - Returns: the lock that an item's readers hold; nil if there are none.
   mutating func lookForReaders(
     of location: ItemPath, found: FileStatus? = nil, opened: ItemLock? = nil,
     _ mode: LockMode = .exclusive
@@ -61,7 +61,7 @@ struct AccessSurvey {
       at: location, found: found, opened: opened, mode, for: purpose)
   }
 
-  /// Whether the last look passed over readers of the same purpose, so that no lock keeps new ones out.
+  /// Whether the last look passed over readers of the same purpose, so no lock keeps new ones out.
   func passesOwnReaders(of location: ItemPath) -> Bool { readers[location]?.passesOwn ?? false }
 
   /// See `ClaimSurvey.patience`.
@@ -89,7 +89,7 @@ struct AccessSurvey {
     return .wait(for: latch, until: min(deadline, .now + AccessTerms.interval))
   }
 
-  /// - Returns: whether everything was watched already: then wait, otherwise look again.
+  /// - Returns: whether everything was already watched: then wait, otherwise look again.
   private mutating func watch(_ latch: WakeLatch) -> Bool {
     var wasComplete = true
     for item in Array(claims.keys) {
@@ -115,10 +115,10 @@ struct AccessSurvey {
 /// so no new access begins.
 ///
 /// One walk through the directory finds the sites of items with claims in them, and the items that
-/// readers have locked. Then the access waits for these only, and another walk confirms. A claim of
+/// readers have locked. The access then waits for these only, and another walk confirms. A claim of
 /// a stopped, overdue or dead process is taken over.
 extension AccessSurvey {
-  /// - Returns: nil when no process works there.
+  /// - Returns: nil if no process works there.
   mutating func lookInside(_ location: ItemPath) throws -> Obstacle? {
     while true {
       while let (path, site) = inside.last {
@@ -141,7 +141,7 @@ extension AccessSurvey {
       case nil: return nil
       case .present(let name): return (name.holder, what)
       case .removable(let name, let isAlive):
-        // Not merely ignored: it would publish into the old directory, where no process sees it.
+        // Not just ignored: it would publish into the old directory, where no process sees it.
         guard try site.takeOver(name, isAlive: isAlive) else { return (name.holder, what) }
       }
     }
@@ -149,7 +149,7 @@ extension AccessSurvey {
 
   private mutating func walk(_ location: ItemPath) throws {
     guard let status = try location.status(), status.kind == .directory else { return }
-    // No process of this user can be found there without a look into it.
+    // No process of this user can be found there without looking into it.
     guard
       let root = try tolerating(
         [.accessDenied, .noSuchFile],
@@ -190,7 +190,7 @@ extension AccessSurvey {
     mutating func enter(
       _ name: FileName, _ mark: Void, at place: TreePlace
     ) throws -> SharedDescriptor? {
-      // Gone, or of another user: no process of this user can be in it.
+      // Gone, or another user's: no process of this user can be in it.
       try tolerating(
         [.noSuchFile, .notDirectory, .tooManyLinks, .accessDenied],
         SharedDescriptor(openDirectory(name, at: place.rawValue)))
@@ -204,7 +204,7 @@ extension AccessSurvey {
 /// Both sides announce themselves first and then look for each other, so at least one of them sees
 /// the other; the inner one gives way.
 extension AccessSurvey {
-  /// - Returns: a claim of the contents of one of the directories.
+  /// - Returns: a claim to the contents of one of the directories.
   /// - Complexity: one look at each directory between the item and the root, or one at all of them
   ///   (`DirectoriesAbove.current`).
   mutating func lookAbove(

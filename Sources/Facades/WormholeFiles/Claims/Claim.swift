@@ -3,19 +3,19 @@ package import Wormhole
 package import WormholeSystem
 import WormholeToolkit
 
-/// This process's access to an item, until it ends or is taken over: a directory in the item's
-/// site, which this process keeps locked, and which contains the private copy.
+/// This process's access to an item, until it ends or is taken over: a directory in the item's site
+/// that this process keeps locked, and that contains the private copy.
 ///
 /// It is made, taken over and checked before publishing only under the site's lease, so of two
 /// processes that exclude each other only one has it. A suspended process finds its claim gone when
-/// it wants to publish. The kernel unlocks the claim of a process that dies.
+/// it tries to publish. The kernel unlocks the claim of a process that dies.
 package final class Claim: Sendable {
   let site: ItemSite
   private let directory: SharedDescriptor
   private let state: Mutex<ClaimName>
   private let isEnded = Atomic(false)
   private let handedOn = Atomic(false)
-  /// Whether it has ended, and its site is to be kept.
+  /// Whether its site is to be kept after it has ended.
   private let keepsSite = Atomic(false)
 
   /// Whether a program that has inherited the claim works on the item: the claim stands as long as
@@ -23,9 +23,9 @@ package final class Claim: Sendable {
   package var isHandedOn: Bool { handedOn.load(ordering: .acquiring) }
 
   var name: ClaimName { state.withLock { $0 } }
-  /// A program that works on the item itself inherits it (`ChildProcess`): the claim stands as long as the
-  /// program and its children run, even if this process is killed or stopped. They are killed before a
-  /// takeover, because they are stopped or the term is over.
+  /// A program that works on the item itself inherits it (`ChildProcess`): the claim stands as long
+  /// as the program and its children run, even if this process is killed or stopped. They are
+  /// killed before a takeover, because they are stopped or the term is over.
   package var descriptor: Int32 { directory.descriptor.rawValue }
 
   package func status() throws(Errno) -> FileStatus { try directory.descriptor.status() }
@@ -38,7 +38,7 @@ package final class Claim: Sendable {
 
   /// Makes a claim, unless another claim excludes it.
   ///
-  /// - Throws: `leaseLost` when the lease was taken over: then another process may have a claim.
+  /// - Throws: `leaseLost` if the lease was taken over: another process may then have a claim.
   static func make(_ name: ClaimName, at site: ItemSite, under lease: Lease) throws -> Claim {
     do {
       let (entry, directory) = try site.takeSpare() ?? makeDirectory(under: lease)
@@ -54,7 +54,7 @@ package final class Claim: Sendable {
     let entry = try lease.makeDirectory()
     let directory = try FileDescriptor.open(
       entry, at: lease.held.descriptor.rawValue, [.readOnly, .directory, .noFollow])
-    // Free: it is locked before another process can know it, and never seen unlocked.
+    // Free: it is locked before another process can know of it, and never seen unlocked.
     _ = try directory.tryLock(.exclusive)
     return (entry, SharedDescriptor(directory))
   }
@@ -71,7 +71,7 @@ package final class Claim: Sendable {
 
   /// Declares that this process is about to publish its copy.
   ///
-  /// - Parameter coversContents: whether the contents of the directory are claimed from now on.
+  /// - Parameter coversContents: whether the directory's contents are claimed from now on.
   /// - Throws: `overtaken`.
   func beginPublishing(coversContents: Bool = false) throws {
     try change {
@@ -79,11 +79,11 @@ package final class Claim: Sendable {
     }
   }
 
-  /// Declares the process that has inherited the claim, so that others can name it and see that it is
-  /// stopped: the kernel unlocks the claim when this process and that one have ended.
+  /// Declares the process that has inherited the claim, so that others can name it and see that it
+  /// is stopped: the kernel unlocks the claim when both this process and that one have ended.
   ///
-  /// - Parameter process: one that has ended already is not named.
-  /// - Throws: `overtaken` when the access was taken over and the program killed.
+  /// - Parameter process: one that has already ended is not named.
+  /// - Throws: `overtaken` if the access was taken over and the program killed.
   package func handOn(toProcess process: Int32) throws {
     guard let status = ProcessStatus.of(process) else { return }
     handedOn.store(true, ordering: .releasing)
@@ -91,7 +91,7 @@ package final class Claim: Sendable {
   }
 
   /// Declares the process whose stop lets others take over an access to a private copy: the program
-  /// that works on the copy while that program is stopped, otherwise this process.
+  /// working on the copy while that program is stopped, otherwise this process.
   ///
   /// - Throws: `overtaken`.
   package func follow(_ process: Int32) throws {
@@ -103,8 +103,8 @@ package final class Claim: Sendable {
     try change { $0.changed(declaration: $0.declaration.held(by: process)) }
   }
 
-  /// Wishes another grace than `LeaseRequest.graceAtTerminal` for this process and its program, when a person
-  /// has stopped them at a terminal.
+  /// Wishes for a grace other than `LeaseRequest.graceAtTerminal` for this process and its program,
+  /// when a person has stopped them at a terminal.
   ///
   /// - Complexity: one system call, and a few more at the end of the access.
   package func wish(grace: Duration) throws(Errno) {
@@ -134,7 +134,7 @@ package final class Claim: Sendable {
 
   package func overtaken() -> FileCoordinationError {
     let name = name
-    // The name of the taker is not worth another error.
+    // The taker's name is not worth another error.
     let taker = (try? site.entries().lazy.compactMap { name.taker($0.name) }.first) ?? announced
     return .overtaken(
       "change the item", path: site.location.text,
@@ -176,8 +176,8 @@ package final class Claim: Sendable {
     try TreeRemoval().remove(FileName(trash), at: site.descriptor)
   }
 
-  /// Ends the access if the claim is empty, and removes or keeps the site if no other process uses it; in
-  /// one step for others, because this process has the lease.
+  /// Ends the access if the claim is empty, and removes or keeps the site if no other process uses
+  /// it; in one step for others, because this process has the lease.
   ///
   /// - Parameter maySiteStay: whether the item may be changed again.
   func endIfEmpty(under lease: Lease, maySiteStay: Bool) {
@@ -191,8 +191,8 @@ package final class Claim: Sendable {
         isEnded.store(true, ordering: .relaxed)
       }
     } catch {
-      // It is not empty, or removing it failed otherwise: `end` tries it once more, without the
-      // lease because there may be much to remove, and then reports the error.
+      // It is not empty, or removing it failed otherwise: `end` tries once more, without the lease
+      // because there may be much to remove, and then reports the error.
       return
     }
   }
@@ -205,7 +205,7 @@ package final class Claim: Sendable {
       if !KeptSites.shared.keep(site) { removal.add(site) }
       return
     }
-    // The access itself has ended already; the next process removes the leftovers.
+    // The access itself has already ended; the next process removes the leftovers.
     Diagnostics.reporting(leave)
     removal.add(site)
   }
@@ -214,7 +214,7 @@ package final class Claim: Sendable {
   deinit { end(SiteRemoval()) }
 }
 
-/// The name of a claim's directory. It describes the owner, so that the description costs no write:
+/// The name of a claim's directory. It describes the owner, so the description costs no write:
 /// `claim-<kind>-<declaration>-<purpose>`.
 package struct ClaimName: Hashable, Sendable {
   /// The owner's use of the item.
@@ -228,7 +228,7 @@ package struct ClaimName: Hashable, Sendable {
     /// Shares the item with others, and keeps it from being changed.
     case sharing = "s"
 
-    /// Whether two owners of different purpose exclude each other.
+    /// Whether two owners of different purposes exclude each other.
     func excludes(_ other: Kind) -> Bool {
       switch (self, other) {
       case (.sharing, .sharing), (.sharing, .copying), (.copying, .sharing): false
@@ -238,7 +238,7 @@ package struct ClaimName: Hashable, Sendable {
   }
 
   package let kind: Kind
-  /// Whether the contents of the directory are claimed, too.
+  /// Whether the directory's contents are claimed, too.
   let coversContents: Bool
   /// The owner, the beginning of the claim and its longest term.
   let declaration: LeaseDeclaration
@@ -272,7 +272,7 @@ package struct ClaimName: Hashable, Sendable {
 }
 
 extension ClaimName {
-  /// Whether an entry may only be a claim of a purpose; cheaper than reading its name.
+  /// Whether an entry can only be a claim of a purpose; cheaper than reading its name.
   static func isOf(_ purpose: String, _ entry: FileName) -> Bool {
     entry.bytes.suffix(purpose.utf8.count + 1).elementsEqual(("-" + purpose).utf8)
   }
@@ -291,13 +291,13 @@ extension ClaimName {
       purpose: String(fields[9]))
   }
 
-  /// The owner, for the error sentences of waiting processes.
+  /// The owner, for waiting processes' error sentences.
   var holder: LeaseHolder { LeaseHolder(identity: declaration.identity, held: declaration.age) }
 
   /// Whether its owner has had it longer than declared.
   var isPastItsTerm: Bool { (declaration.age ?? .zero) >= declaration.term }
 
-  /// The identifier of a purpose that a coordinator has by itself: a nonce.
+  /// The identifier of a coordinator's own purpose: a nonce.
   static func identifier(ofOwn purpose: String) -> String { ownPrefix + purpose }
 
   private static let ownPrefix = "coordinator-"

@@ -1,14 +1,14 @@
 import Synchronization
 import WormholeSystem
 
-/// The place of an access in the line of this process's accesses that want to claim the same item,
-/// or in that of its readers: they look at its claims one after the other. The place is left when
-/// it is released.
+/// An access's place in the line of this process's accesses that want to claim the same item, or in
+/// the line of its readers: they look at its claims one after another. The place is left when it is
+/// released.
 ///
-/// The end of a claim would wake all its waiters, and to claim takes the site's lease. With hundreds
-/// of tasks at one item none would get the lease any more, not even the task that is to publish. So
-/// each access looks once on arrival; among those that must wait, the first looks at every event,
-/// and each other one more rarely the longer the line before it is.
+/// The end of a claim would wake all its waiters, and claiming takes the site's lease. With
+/// hundreds of tasks at one item, none would get the lease any longer, not even the task that is to
+/// publish. So each access looks once on arrival. Of those that must wait, the first looks at every
+/// event, and each other one less often the longer the line before it is.
 ///
 /// The line settles only the order of looks. Access is settled on the disk.
 final class ClaimLinePlace: Sendable {
@@ -45,15 +45,15 @@ final class ClaimLinePlace: Sendable {
   deinit {
     let latches = update { line, place in
       let left = line.remove(at: place)
-      // It has the claim, or has given up: the next one watches now.
+      // It has the claim, or has given up: the next one now watches.
       let first = place == 0 ? line.first?.latch : nil
       return [first, left.turn == .looks ? Self.passOn(&line) : nil]
     }
     for latch in latches { latch?.raise() }
   }
 
-  /// - Returns: nil if it may look now; then no other access looks before this one has reported its
-  ///   finding. Otherwise when to ask again, if the latch is not raised before.
+  /// - Returns: nil if it may look now; no other access then looks before this one has reported its
+  ///   finding. Otherwise when to ask again, unless the latch is raised first.
   func nextLook(until deadline: ContinuousClock.Instant) -> ContinuousClock.Instant? {
     update { line, place in
       if line[place].turn == .looks { return nil }
@@ -88,7 +88,7 @@ final class ClaimLinePlace: Sendable {
 
   private func update<Result: Sendable>(_ body: (inout Line, Int) -> Result) -> Result {
     Self.lines.withLock { lines in
-      // Changed where it is: a copy for each look makes thousands of waiting accesses stand still.
+      // Changed in place: a copy for each look makes thousands of waiting accesses stand still.
       func inPlace(_ line: inout Line) -> Result {
         guard let place = line.firstIndex(where: { $0.id == id }) else {
           preconditionFailure("a place is in its line until it is released")

@@ -2,7 +2,7 @@ import Wormhole
 import WormholeSystem
 import WormholeToolkit
 
-/// The claims of other processes in one site, as one waiting access knows them.
+/// Other processes' claims in one site, as one waiting access knows them.
 struct ClaimSurvey {
   enum Finding {
     /// A claim of a living process.
@@ -13,29 +13,29 @@ struct ClaimSurvey {
 
   private var known: [ClaimName: (claim: SharedDescriptor, watch: Watch?)] = [:]
   private var observed = Observed()
-  /// The end of the grace of those that their users have stopped at a terminal.
+  /// When the grace ends of those that their users have stopped at a terminal.
   private var paused: [ClaimName: ContinuousClock.Instant] = [:]
 
   /// Looks for claims that exclude ours.
   ///
   /// - Parameters:
-  ///   - names: the entries of the site, if the caller knows them already.
-  ///   - purpose: the purpose of the caller; claims of the same purpose are not in the way.
+  ///   - names: the site's entries, if the caller already knows them.
+  ///   - purpose: the caller's purpose; claims of the same purpose are not in the way.
   ///   - excludes: whether a kind of claim is in the way.
-  /// - Returns: nil when there is none.
+  /// - Returns: nil if there is none.
   mutating func look(
     at site: ItemSite, with names: [FileName]? = nil, purpose: String,
     _ excludes: (ClaimName) -> Bool
   ) throws(Errno) -> Finding? {
     var names = if let names { names } else { try site.entries().map(\.name) }
     for _ in 0..<renameRaceLimit {
-      // Most often the only one is the caller's own.
+      // Usually the only one is the caller's own.
       let claims = names.filter { !ClaimName.isOf(purpose, $0) }.compactMap { ClaimName($0) }
         .filter { $0.purpose != purpose && excludes($0) }
       do throws(Errno) {
         return try look(at: site, claims)
       } catch {
-        // One of the claims has ended; or its owner has renamed it.
+        // One of the claims has ended, or its owner has renamed it.
         guard error == .noSuchFile else { throw error }
       }
       names = try site.entries().map(\.name)
@@ -51,7 +51,7 @@ struct ClaimSurvey {
     var living: [ClaimName] = []
     for name in names {
       guard let claim = try open(name, at: site) else { continue }
-      // This process has locked it now, so no other has: its owner is dead.
+      // This process has now locked it, so no other has: its owner is dead.
       if try claim.descriptor.tryLock(.exclusive) {
         // Otherwise a child that is being started would keep it locked for a moment longer, and the
         // process that removes it would find it in use.
@@ -62,7 +62,7 @@ struct ClaimSurvey {
       living.append(name)
     }
     guard let first = living.first else { return nil }
-    // A taker has killed the program, and perhaps not waited for the rest, or not survived it.
+    // A taker has killed the program, and perhaps did not wait for the rest, or did not survive it.
     for name in living where name.declaration.identity.hasEnded {
       guard try known[name]?.claim.descriptor.taker(of: name) != nil else { continue }
       return .removable(name, isAlive: true)
@@ -79,7 +79,7 @@ struct ClaimSurvey {
     return .present(first)
   }
 
-  /// How much longer a claim is left to its owner, whom a person has stopped at a terminal and may continue.
+  /// How much longer a claim is left to an owner whom a person has stopped at a terminal.
   func patience(with name: ClaimName) -> Duration? {
     paused[name].map { ContinuousClock.now.duration(to: $0) }
   }
@@ -102,9 +102,9 @@ struct ClaimSurvey {
     return grace > .zero
   }
 
-  // A claim of the item itself may be handed on to a program, and then is overdue when that program is
-  // stopped. If the program is not declared yet (its starter was stopped in between), or has ended, any
-  // process that inherited the claim keeps it.
+  // A claim to the item itself may be handed on to a program, and is then overdue when that program
+  // is stopped. If the program is not yet declared (its starter was stopped in between), or has
+  // ended, any process that inherited the claim keeps it.
   private func isKept(_ name: ClaimName) throws(Errno) -> Bool {
     guard [.inPlace, .sharing].contains(name.kind), !name.isPastItsTerm,
       let claim = known[name]?.claim
@@ -142,12 +142,12 @@ struct ClaimSurvey {
 }
 
 extension ItemSite {
-  /// How long a killed process may take to end before the taker looks again. The lease has a longer term.
+  /// How long a killed process may take to end before another look; less than the lease's term.
   private static let endingTime: Duration = .milliseconds(200)
 
-  /// Takes over a claim, and takes the lease for that.
+  /// Takes the lease, and takes over a claim.
   ///
-  /// - Returns: false when another process has the lease now.
+  /// - Returns: false if another process now has the lease.
   func takeOver(_ name: ClaimName, isAlive: Bool) throws -> Bool {
     do {
       let lease = try leaseRequest(until: .now).run()
@@ -162,15 +162,15 @@ extension ItemSite {
     }
   }
 
-  /// Takes over a claim, in one step that fails for a holder of the lease that was itself overtaken.
+  /// Takes over a claim, in one step that fails for a lease holder that was itself overtaken.
   ///
   /// A program that works on the item itself cannot be kept from publishing, so it is killed first:
   /// a stopped program would write again when it continues.
   ///
-  /// - Returns: false when it has not ended yet, or cannot be ended.
+  /// - Returns: false if it has not ended yet, or cannot be ended.
   func takeOver(_ name: ClaimName, isAlive: Bool, under lease: Lease) throws -> Bool {
     if LeaseFault.keepingClaims.isActive { return false }
-    // Of now: by it the late owner sees whether its term was over. The lease may be older.
+    // Made now: it shows the late owner whether its term was over. The lease may be older.
     let taker = LeaseDeclaration(term: lease.declaration.term)
     // Nil if it has ended, or has another name now.
     if isAlive, name.kind == .inPlace,
@@ -191,8 +191,8 @@ extension ItemSite {
     return true
   }
 
-  // The owner learns that its program has ended before the claim has another name: from this it
-  // knows who killed the program. It is only a name, so an error here does not matter.
+  // The owner learns that its program has ended before the claim has another name: this tells it
+  // who killed the program. It is only a name, so an error here does not matter.
   private func announce(_ taker: LeaseDeclaration, to name: ClaimName) throws(Errno) {
     let claim = try open(name.text)
     guard try claim.taker(of: name) == nil else { return }
@@ -205,15 +205,15 @@ extension LeaseDeclaration {
 }
 
 extension FileDescriptor {
-  /// The grace that the owner of this claim wants when it is stopped at a terminal; nil without a wish.
+  /// The grace that this claim's owner wants when stopped at a terminal; nil without a wish.
   fileprivate func grace() throws(Errno) -> Duration? {
     let entries = try FileDescriptor.open(".", at: rawValue, [.readOnly, .directory]).entries()
     return entries.lazy.compactMap { ClaimName.grace($0.name) }.first
   }
 
-  /// The process that kills what works under this claim, to take it over; nil without one.
+  /// The process that kills what works under this claim, to take it over; nil if there is none.
   func taker(of name: ClaimName) throws(Errno) -> LeaseDeclaration? {
-    // Listed through a descriptor of its own, because a listing moves the position.
+    // Listed through its own descriptor, because a listing moves the position.
     let entries = try FileDescriptor.open(".", at: rawValue, [.readOnly, .directory]).entries()
     return entries.lazy.compactMap { name.taker($0.name) }.first
   }

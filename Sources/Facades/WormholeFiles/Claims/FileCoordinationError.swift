@@ -39,7 +39,7 @@ public struct FileCoordinationError: DescribedError {
     /// The directory of the item does not exist.
     public static let directoryMissing = Self("directoryMissing")
     /// The item can be neither copied nor published: it is a device, a socket, a mount point, or
-    /// not in the file system, such as a URL of the web.
+    /// not in the file system, such as a web URL.
     public static let notAnItem = Self("notAnItem")
     /// The hidden directory beside the item belongs to an untrusted user.
     public static let unsafe = Self("unsafe")
@@ -47,7 +47,7 @@ public struct FileCoordinationError: DescribedError {
     public static let noSpace = Self("noSpace")
     /// The process or the machine has no descriptors left.
     public static let tooManyOpenFiles = Self("tooManyOpenFiles")
-    /// The user lacks the permission, or the file system is read-only.
+    /// The user lacks permission, or the file system is read-only.
     public static let permissionDenied = Self("permissionDenied")
     /// Any other failure of the operating system.
     public static let inputOutput = Self("inputOutput")
@@ -57,8 +57,8 @@ public struct FileCoordinationError: DescribedError {
   public let code: Code
   /// The parts of the sentence.
   public let failure: FailureDescription
-  /// With `conflict` and `timedOut`, the path of the changed copy, beside the item, until the program or its user
-  /// removes it. Nil if there is no copy, or it could not be kept.
+  /// With `conflict` and `timedOut`, the path of the changed copy, which stays beside the item
+  /// until the program or its user removes it. Nil if there is no copy, or it could not be kept.
   public let keptCopy: String?
 
   /// With `overtaken`, which process took the access over, when and why, as a sentence.

@@ -2,8 +2,9 @@ import Wormhole
 import WormholeSystem
 import WormholeToolkit
 
-/// The copies of accesses to an item that were refused because others had changed it, or had it until the
-/// deadline: beside the item, as `<name>.conflict-<nonce>`, and `<name>.resolved-<nonce>` when a user has resolved the conflict.
+/// The copies of accesses to an item that were refused because others had changed it, or had it
+/// until the deadline: beside the item, as `<name>.conflict-<nonce>`, and `<name>.resolved-<nonce>`
+/// once a user has resolved the conflict.
 package struct KeptCopies: Sendable {
   package struct Copy: Sendable {
     package fileprivate(set) var path: String
@@ -11,7 +12,7 @@ package struct KeptCopies: Sendable {
     package fileprivate(set) var isResolved: Bool
   }
 
-  /// What happened to a copy. Presenters of other processes read it by name.
+  /// What happened to a copy. Other processes' presenters read it by name.
   package enum Event: String, Sendable {
     case gained, lost, resolved
   }
@@ -23,7 +24,7 @@ package struct KeptCopies: Sendable {
   private static let resolved = ".resolved-"
 
   package init(of path: String) {
-    // If a directory above may not be looked at, the path as it is written is still the place.
+    // If a directory above may not be looked at, the path as written is still the place.
     let place = (try? ItemPath.canonical(path, followingLink: true)) ?? ItemPath(path)
     item = ItemSite.itemOfCopy(at: place) ?? place
   }
@@ -50,14 +51,14 @@ package struct KeptCopies: Sendable {
       .sorted { ($0.1 + [0, 0]).lexicographicallyPrecedes($1.1 + [0, 0]) }.map(\.0)
   }
 
-  /// - Returns: nil if the name is not that of a copy of the item.
+  /// - Returns: nil if the name is not that of one of the item's copies.
   func copy(_ name: String) -> Copy? {
     for (ending, isResolved) in [(Self.conflict, false), (Self.resolved, true)] {
-      // By bytes, because names that Unicode calls equivalent are those of two files.
+      // By bytes, because names that Unicode calls equivalent are two different files.
       let beginning = (item.name.text + ending).utf8
       guard name.utf8.starts(with: beginning) else { continue }
       let nonce = String(decoding: name.utf8.dropFirst(beginning.count), as: UTF8.self)
-      // Otherwise it is a file of the user's.
+      // Otherwise it is one of the user's files.
       guard Nonce.isOne(nonce) else { continue }
       return Copy(
         path: item.parent.appending(FileName(name)).text, nonce: nonce, isResolved: isResolved)
@@ -65,12 +66,12 @@ package struct KeptCopies: Sendable {
     return nil
   }
 
-  /// Puts an item, or a copy of it, in the place of another in one step. A symbolic link there stands for
-  /// its target.
+  /// Puts an item, or a copy of it, in the place of another in one step. A symbolic link there
+  /// stands for its target.
   ///
-  /// - Returns: The path of the old item if it is left: a file goes over a file, and any other pair changes
-  ///   places.
-  /// - Throws: `FileCoordinationError`; then both are as they were.
+  /// - Returns: The path of the old item if it is left: a file replaces a file, and any other pair
+  ///   changes places.
+  /// - Throws: `FileCoordinationError`; both are then as they were.
   package static func put(_ new: String, at place: String, isCopied: Bool) throws -> String? {
     try reporting("replace the item", path: place) {
       let target = try ItemPath.canonical(place, followingLink: true)
@@ -84,7 +85,7 @@ package struct KeptCopies: Sendable {
         let left = try put(target.parent.appending(copy), at: target)
         if !isCopied {
           let source = ItemPath(new)
-          // Open until the end: a number alone may be that of another file by then.
+          // Open until the end: by then, a number alone may be another file's.
           let home = try source.openParent()
           try TreeRemoval().remove(source.name, at: home.rawValue)
         }

@@ -12,8 +12,8 @@ extension ItemSite {
     }
   }
 
-  /// Removes it if no lease can be made any more: each step succeeds only if the site is empty, and
-  /// a process that is about to use the site begins again.
+  /// Removes it if no lease can be made any longer: each step succeeds only if the site is empty,
+  /// and a process that is about to use the site begins again.
   func removeBare() throws {
     try removeIfEmpty(LeaseLayout.passing.held, at: descriptor)
     try removeEmpty()
@@ -25,7 +25,7 @@ extension ItemSite {
     try removeIfEmpty("../" + Self.name(of: location), at: descriptor)
   }
 
-  /// Removes it for the holder of the lease, which then ends, unless another process uses it.
+  /// Removes it for the lease's holder, which then ends, unless another process uses it.
   ///
   /// - Parameter claim: a claim that was removed under the lease.
   /// - Returns: false if the site is used, or an entry is left in it to be removed.
@@ -51,7 +51,7 @@ extension ItemSite {
     }
   }
 
-  /// Removes the trash of dead processes, and the claims that were taken over from them.
+  /// Removes the trash of dead processes, and the claims taken over from them.
   func emptyTrash() throws {
     for name in try entries().map(\.name) where isTrash(name) {
       _ = try isAbandoned(name) { try TreeRemoval().remove(name, at: descriptor) }
@@ -62,13 +62,13 @@ extension ItemSite {
     name.hasPrefix(ClaimName.overtakenPrefix) || name.hasPrefix(Self.trashPrefix)
   }
 
-  /// Whether its owner is dead or has left: a directory that is in use is locked. It stays locked while the
+  /// Whether its owner is dead or has left: a directory in use is locked. It stays locked while the
   /// closure runs, because its maker may be about to lock it.
   private func isAbandoned(_ name: FileName, then body: () throws -> Void = {}) throws -> Bool {
     let others: [Errno] = [.accessDenied, .noSuchFile, .notDirectory, .tooManyLinks]
     guard let found = try tolerating(others, open(name.text)) else {
-      // Only its user can remove another user's directory. A file of another kind is neither a claim nor in
-      // use.
+      // Only its user can remove another user's directory. A file of another kind is neither a
+      // claim nor in use.
       let status = try ifPresent(fileStatus(name, at: descriptor))
       guard let status, status.kind != .directory else { return false }
       try body()
@@ -76,26 +76,26 @@ extension ItemSite {
     }
     guard try found.tryLock(.exclusive) else { return false }
     try body()
-    // Or a child that is being started would have it locked for a moment longer: see `ClaimSurvey`.
+    // Otherwise a child being started would keep it locked a moment longer: see `ClaimSurvey`.
     try found.unlock()
     return true
   }
 }
 
-/// Removes the sites that an access leaves, unless another process uses them. No litter: the last
-/// process that leaves a site removes it, with the leftovers of dead processes.
+/// Removes the sites that an access leaves, unless another process uses them. The last process that
+/// leaves a site removes it, with the leftovers of dead processes.
 ///
-/// If another process has the lease, the site is left to it; so a process that had the lease looks
-/// once more afterwards (Tests/Models/claims.pml, DROP_SECOND_LOOK). Errors are only reported, because
-/// the access itself has ended, and the next process removes the leftovers.
+/// If another process has the lease, the site is left to it, so a process that had the lease looks
+/// once more afterwards (Tests/Models/claims.pml, DROP_SECOND_LOOK). Errors are only reported,
+/// because the access itself has ended, and the next process removes the leftovers.
 package final class SiteRemoval: Waiting {
   // Each look after the first is due to a process that arrived or left during the previous one.
   private static let looks = 8
   /// After this time without the lease, a leaving process looks again for newcomers.
   private static let patience: Duration = .milliseconds(5)
-  /// The maximum number of requests for the lease, if it finds no other process: the holder may be
-  /// leaving, too, and may have seen another active process; or it is a child that is being
-  /// started, which keeps the open files locked until it runs its program, and removes nothing.
+  /// The maximum number of requests for the lease, if it finds no other process. The holder may
+  /// also be leaving, and may have seen another active process; or it is a child being started,
+  /// which keeps the open files locked until it runs its program, and removes nothing.
   private static let mostRequests = 50
 
   private var sites: [ItemSite] = []

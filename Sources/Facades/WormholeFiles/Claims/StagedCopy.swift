@@ -3,8 +3,8 @@ import Wormhole
 import WormholeSystem
 import WormholeToolkit
 
-/// The private copy of an item in a claim: made when access was granted, compared when the accessor
-/// has returned.
+/// An item's private copy in a claim: made when access was granted, compared when the accessor has
+/// returned.
 struct StagedCopy: Sendable {
   /// The changes that the accessor left.
   enum Change: Sendable, Equatable {
@@ -15,10 +15,10 @@ struct StagedCopy: Sendable {
   }
 
   let claim: Claim
-  /// How the copy is made; nil if it is empty at first.
+  /// How the copy is made; nil if it is initially empty.
   private let mode: TreeCopy.Mode?
-  /// Whether the accessor changes the item. If others have changed it since it was copied, publishing
-  /// would lose their changes. An accessor that replaces the item loses none.
+  /// Whether the accessor changes the item. If others have changed it since it was copied,
+  /// publishing would lose their changes. An accessor that replaces the item loses none.
   private let comparesItem: Bool
   /// The status of the item when it was copied; nil if it was missing.
   private var item: FileStatus?
@@ -57,7 +57,7 @@ struct StagedCopy: Sendable {
           reason: "another file system is mounted on it",
           remedy: "unmount it first, or name what is in it")
       }
-      // Each item of an access to many would need a descriptor more.
+      // Otherwise each item of an access to many would need another descriptor.
       let keeper = isFresh ? access : nil
       if let mode { try make(mode, of: found, keptBy: keeper, check: check) }
     }
@@ -97,8 +97,8 @@ struct StagedCopy: Sendable {
     }
   }
 
-  /// Makes the copy, or in its place an empty file that cannot be read either, for an accessor that only
-  /// removes it. Removing a file needs the right to change its directory, not to read the file.
+  /// Makes the copy. For an accessor that only removes a file that cannot be read, makes an empty
+  /// file instead: removing a file needs the right to change its directory, not to read the file.
   ///
   /// - Returns: false if the item was removed meanwhile, or replaced by another kind of file.
   private func copyOrStandIn(
@@ -108,8 +108,8 @@ struct StagedCopy: Sendable {
     let name = location.name
     do {
       guard found.kind == .directory else {
-        // A file can do without some calls that a tree needs. A write within the tick in which the item
-        // was published, of as many bytes, must not look like none.
+        // A file needs fewer calls than a tree. A write within the tick in which the item was
+        // published, of equally many bytes, must not look like none.
         var entry = EntryCopy(
           mode: mode, check: check, dropsInherited: try claim.hasDefaultAccessList(),
           leavesOut: ItemPublisher.attribute, isDistinct: true)
@@ -153,8 +153,8 @@ struct StagedCopy: Sendable {
   func change() throws -> Change {
     guard let now = try status() else { return original == nil ? .none : .removed }
     guard let original, now.kind == original.kind else { return .replaced(now) }
-    // The accessor has moved or removed the item itself. Its second names, which changed with it, must
-    // not bring it back.
+    // The accessor has moved or removed the item itself. Its second names, which changed with it,
+    // must not bring it back.
     if mode == .link, now.isSameFile(as: original), try location.status() == nil { return .none }
     let isUnchanged =
       if let copyTree {
@@ -165,8 +165,8 @@ struct StagedCopy: Sendable {
     return isUnchanged ? .none : .replaced(now)
   }
 
-  /// Whether publishing loses no change of others: the item is unchanged since it was copied, or the
-  /// accessor replaces it. For a directory the entries are compared: see `changes(atMost:)`.
+  /// Whether publishing loses none of others' changes: the item is unchanged since it was copied,
+  /// or the accessor replaces it. For a directory the entries are compared: see `changes(atMost:)`.
   func isCurrent(_ now: FileStatus?) -> Bool {
     if !comparesItem || itemTree != nil { return true }
     guard let item, let now else { return item == nil && now == nil }
@@ -193,17 +193,17 @@ struct StagedCopy: Sendable {
   }
 }
 
-/// A copy of an item for one reader, a zip file of a directory, removed when the reader has finished
-/// with it.
+/// A copy of an item for one reader, a zip file for a directory, removed when the reader has
+/// finished with it.
 ///
-/// Beside the item, so that it can share the item's content; in the directory for temporary files
-/// if no entry may be made beside it.
+/// It is beside the item, so that it can share the item's content; in the directory for temporary
+/// files if no entry may be made beside it.
 final class ReaderCopy: Sendable {
   let path: String
   private let site: ItemSite?
   private let parent: SharedDescriptor
   private let name: FileName
-  /// Locked, so that others do not take it for the leftover of a dead process.
+  /// Locked, so that others do not take it for a dead process's leftover.
   private let directory: FileDescriptor
 
   private let isRemoved = Atomic(false)
@@ -235,7 +235,7 @@ final class ReaderCopy: Sendable {
     throw Errno.staleHandle
   }
 
-  /// - Returns: nil when the last process has just removed the site, or the empty directory in it.
+  /// - Returns: nil if the last process has just removed the site, or the empty directory in it.
   private init?(at location: ItemPath, ending: String) throws {
     let site = try Self.site(at: location)
     self.site = site
@@ -270,7 +270,7 @@ final class ReaderCopy: Sendable {
   /// - Parameter removal: gets the abandoned site.
   func remove(_ removal: SiteRemoval) {
     guard !isRemoved.exchange(true, ordering: .relaxed) else { return }
-    // The access itself has ended already; the next process removes the leftovers.
+    // The access itself has already ended; the next process removes the leftovers.
     Diagnostics.reporting { try TreeRemoval().remove(name, at: parent.descriptor.rawValue) }
     if let site { removal.add(site) }
   }

@@ -1,12 +1,12 @@
 import FoundationEssentials
 import WormholeSystem
 
-/// Writes a directory as a zip file, for an accessor that uploads it: without compression, in pieces,
-/// with a few hundred bytes of memory for each entry.
+/// Writes a directory as a zip file, for an accessor that uploads it: without compression, in
+/// pieces, with a few hundred bytes of memory for each entry.
 ///
 /// Directories, files and symbolic links are in it, with their names, modes and times as Info-ZIP
-/// writes them; sites, and entries of other kinds, which have no content, are left out. Names that are
-/// UTF-8 are marked as such. Sizes and offsets of more than 32 bits are in fields of ZIP64.
+/// writes them. Sites, and entries of other kinds, which have no content, are left out. UTF-8 names
+/// are marked as such. Sizes and offsets of more than 32 bits are in ZIP64 fields.
 ///
 /// The format is in APPNOTE.TXT of PKWARE, version 6.3.10 (sections 4.3 to 4.5), and the extra field
 /// of times in Info-ZIP's proginfo/extrafld.txt.
@@ -30,12 +30,12 @@ struct ZipFile {
   private var end: Int64 = 0
 
   private static let most: UInt32 = .max
-  /// The most bytes of a file that are in memory at once.
+  /// The maximum number of a file's bytes in memory at once.
   private static let pieceBytes: Int64 = 1 << 20
   private static let unix: UInt16 = 3 << 8
   /// The version of the format that has ZIP64.
   private static let version: UInt16 = 45
-  /// An entry is gone, or is of another kind now.
+  /// An entry is gone, or is now of another kind.
   private static let vanished: [Errno] = [.noSuchFile, .staleHandle, .notDirectory, .tooManyLinks]
 
   /// Writes a directory and everything below it.
@@ -74,7 +74,7 @@ struct ZipFile {
     let status = try source.descriptor.status()
     guard status.kind == .regular else { return }
     try add(place.path.appending(name).bytes, status) { zip, entry in
-      // A file that grows meanwhile has the size of its first header.
+      // A file that grows meanwhile has the size in its first header.
       while entry.size < status.size {
         try zip.check()
         var piece: [UInt8] = []
@@ -95,7 +95,7 @@ struct ZipFile {
     }
   }
 
-  /// Writes an entry: its header is written again when its content is known.
+  /// Writes an entry: its header is written again once its content is known.
   private mutating func add(
     _ name: [UInt8], _ status: FileStatus, _ content: (inout ZipFile, inout Entry) throws -> Void
   ) throws {
@@ -173,7 +173,7 @@ extension ZipFile {
       case .symbolicLink: 0o120000
       default: 0o100000
       }
-    // The lower half has the attributes of DOS.
+    // The lower half has the DOS attributes.
     let attributes =
       (kind | entry.status.permissions) << 16 | (entry.status.kind == .directory ? 0x10 : 0)
     return bytes(0x0201_4B50 as UInt32) + bytes(Self.unix | Self.version)
@@ -192,8 +192,8 @@ extension ZipFile {
       + bytes(UInt16(entry.name.count)) + bytes(UInt16(extra.count))
   }
 
-  /// The time of its last change, in seconds since 1970, because that of DOS has two seconds and no
-  /// zone.
+  /// The time of its last change, in seconds since 1970, because the DOS time has steps of two
+  /// seconds and no zone.
   private func time(_ entry: Entry) -> [UInt8] {
     guard let seconds = Int32(exactly: entry.status.modifiedSeconds) else { return [] }
     return extra(0x5455, [1] + bytes(seconds))

@@ -4,14 +4,14 @@ import WormholeSystem
 /// One item of a coordinated access, as its caller asked for it.
 struct AccessRequest: Sendable {
   let url: URL
-  /// The URL's, which takes thousands of instructions each time.
+  /// The URL's path, which takes thousands of instructions each time.
   let path: String
   let kind: AccessKind
   private(set) var readingOptions: ReadingOptions = []
   private(set) var writingOptions: WritingOptions = []
   /// Whether the accessor gets the real path if the caller may have named a link.
   private(set) var wantsRealPath = false
-  /// Whether the accessor gets a copy of its own to read.
+  /// Whether the accessor gets its own copy to read.
   var wantsSnapshot: Bool { readingOptions.contains(.forUploading) }
 
   init(url: URL, kind: AccessKind) {
@@ -36,14 +36,14 @@ struct AccessRequest: Sendable {
   }
 
   /// Whether the item's directory may be missing: the accessor then works at the given path, where
-  /// no access can be in its way.
+  /// no other access can be in its way.
   private var mayLackDirectory: Bool {
     kind.isReading && !wantsSnapshot || writingOptions.contains(.makingDirectory)
   }
 
   /// Finds the item.
   ///
-  /// - Returns: nil for one that may lack its directory, and does.
+  /// - Returns: nil if its directory may be missing, and is.
   /// - Throws: as `ItemPath.find`; `notAnItem` for a URL of the web.
   func find() throws -> (place: ItemPath, item: SharedDescriptor?)? {
     guard !url.isFileURL, let scheme = url.scheme else {
@@ -61,7 +61,7 @@ struct AccessRequest: Sendable {
       remedy: "make it with URL(filePath:)")
   }
 
-  /// The demand for presenters; nil if none is asked.
+  /// The demand for presenters; nil if none is to be asked.
   func presenterDemand(at location: ItemPath, coversContents: Bool = false) -> PresenterDemand? {
     readingOptions.contains(.immediatelyAvailableMetadataOnly)
       ? nil : PresenterDemand(path: location, kind: kind, coversContents: coversContents)
@@ -79,10 +79,10 @@ extension WritingOptions {
   }
 }
 
-/// How an item is to be read. The original's names and values (NSFileCoordinator.ReadingOptions).
+/// How an item is read, with the original's names and values (NSFileCoordinator.ReadingOptions).
 ///
 /// ```swift
-/// // Without asking presenters to save what they have not written yet.
+/// // Does not ask presenters to save what they have not written yet.
 /// try FileCoordinator().coordinate(readingItemAt: file, options: .withoutChanges) { url in
 ///   print(try Data(contentsOf: url).count)
 /// }
@@ -102,12 +102,12 @@ public struct ReadingOptions: OptionSet, Sendable, Hashable {
   public static let resolvesSymbolicLink = ReadingOptions(rawValue: 1 << 1)
   /// Only metadata of the file system is read: no presenter is asked.
   public static let immediatelyAvailableMetadataOnly = ReadingOptions(rawValue: 1 << 2)
-  /// The accessor gets a copy of its own, which does not change when others change the item, and is
+  /// The accessor gets its own copy, which does not change when others change the item, and is
   /// removed when the accessor has returned. A directory's copy is a zip file, "NAME.zip".
   public static let forUploading = ReadingOptions(rawValue: 1 << 3)
 }
 
-/// How an item is to be written; one option at a time. The original's names and values
+/// How an item is written; one option at a time. The original's names and values
 /// (NSFileCoordinator.WritingOptions).
 ///
 /// ```swift
@@ -127,26 +127,26 @@ public struct WritingOptions: OptionSet, Sendable, Hashable {
   /// The accessor removes the item. Presenters are asked first; for a directory, the call waits for
   /// accesses to its contents.
   public static let forDeleting = WritingOptions(rawValue: 1 << 0)
-  /// The accessor renames the item itself, which is one step already: it gets the real path, and
+  /// The accessor renames the item itself, which already is one step: it gets the real path, and
   /// calls `item(at:didMoveTo:)`. For a directory, the call waits for accesses to its contents.
   public static let forMoving = WritingOptions(rawValue: 1 << 1)
   /// Presenters are asked to save their changes first.
   public static let forMerging = WritingOptions(rawValue: 1 << 2)
-  /// The accessor makes a new item: its private directory is empty at first. An item that is moved
+  /// The accessor makes a new item: its private directory is initially empty. An item that is moved
   /// during the wait is not followed. In one access with an item `forMoving`, the accessor gets the
   /// real place, to move that item there.
   public static let forReplacing = WritingOptions(rawValue: 1 << 3)
   /// The accessor changes only mode and attributes, not the content: it gets the item's real path.
   public static let contentIndependentMetadataOnly = WritingOptions(rawValue: 1 << 4)
-  /// The accessor changes the item itself, which costs no copy: for a large file that is changed in
-  /// small places, a database, or a file whose hard links are to see the change. The original's
-  /// accessors all work in this way; among its options this one does not exist.
+  /// The accessor changes the item itself, which costs no copy: for a large file changed in small
+  /// places, a database, or a file whose hard links are to see the change. The original's accessors
+  /// all work this way; it has no such option.
   ///
-  /// Others stay out of the item, readers too, until the accessor has returned. But nothing is
-  /// published in one step: what it has written stays, also if it throws or its process is killed, so
-  /// the content must have its own way to recover, such as a journal. An accessor that was stopped
-  /// for 50 ms, or took longer than its term, can lose the item to others, and then writes beside
-  /// them when it continues; the call throws `overtaken` afterwards.
+  /// Others, readers too, stay out of the item until the accessor has returned. But nothing is
+  /// published in one step: what it has written stays, even if it throws or its process is killed,
+  /// so the content must have its own way to recover, such as a journal. An accessor that was
+  /// stopped for 50 ms, or took longer than its term, can lose the item to others, and then writes
+  /// beside them when it continues; the call then throws `overtaken`.
   public static let inPlace = WritingOptions(rawValue: 1 << 32)
   /// With `forReplacing`, the accessor gets a copy of the item, to look at and remove.
   package static let showingItem = WritingOptions(rawValue: 1 << 33)

@@ -4,8 +4,8 @@ import Wormhole
 import WormholeSystem
 import WormholeToolkit
 
-/// Begins a coordinated access: presenters are asked before anything is held, so that they can
-/// coordinate themselves while they answer; then the items are acquired in one canonical order, so
+/// Begins a coordinated access. Presenters are asked before anything is held, so that they can
+/// coordinate themselves while they answer. Then the items are acquired in one canonical order, so
 /// that two accesses to several items never wait for each other; then the private copies are made.
 final class AccessOpening: Waiting {
   /// One location of the access, and the requests for it.
@@ -20,7 +20,7 @@ final class AccessOpening: Waiting {
   private let requests: [AccessRequest]
   private let terms: AccessTerms
   private let coordinator: FileCoordinator
-  /// In their canonical order: the first ones are acquired. None before presenters are asked.
+  /// In canonical order: the first ones are acquired. Empty before presenters are asked.
   private var items: [Item] = []
   private var conversation: PresenterConversation?
   /// The outcome, which is reported after the abandoned sites are removed.
@@ -112,7 +112,7 @@ final class AccessOpening: Waiting {
   }
 
   // Another process has claimed the directory's contents, and waits for all parts of this access in
-  // it (Tests/Models/contents.pml, KEEP_OTHERS). It was acquired last, because that is the order.
+  // it (Tests/Models/contents.pml, KEEP_OTHERS). It was acquired last, because of the order.
   private func giveUp(inside directory: ItemPath) throws -> Bool {
     var hasGivenUp = false
     while let last = items.lastIndex(where: { $0.access != nil }),
@@ -151,7 +151,7 @@ final class AccessOpening: Waiting {
         } else if let place, !request.kind.isReading {
           path = place
         }
-        // A comparison of bytes takes thousands of instructions.
+        // Comparing bytes takes thousands of instructions.
         let isAsAsked =
           path.utf8.count == request.path.utf8.count
           && path.utf8.elementsEqual(request.path.utf8)
@@ -172,8 +172,8 @@ final class AccessOpening: Waiting {
       presenter: coordinator.filePresenter, conversation: conversation.take())
   }
 
-  // The item's path in the copy of a directory that this access changes as well: if both copies
-  // were changed, each would be in conflict with the other.
+  // The item's path in the copy of a directory that this access also changes: if both copies were
+  // changed, each would be in conflict with the other.
   private func placeInCopy(_ access: ItemAccess) -> String? {
     guard access.kind.copyMode != nil else { return nil }
     let directory = items.lazy.compactMap(\.access).first {
@@ -201,7 +201,7 @@ struct AccessSession: Sendable {
   typealias Item = (access: ItemAccess, copy: StagedCopy?)
 
   fileprivate let items: [Item]
-  /// The URLs for the accessor; as its caller gave them, if they name the real place.
+  /// The URLs for the accessor; as the caller gave them, if they name the real place.
   let urls: [URL]
   fileprivate let snapshots: [ReaderCopy]
   fileprivate let terms: AccessTerms
@@ -210,7 +210,7 @@ struct AccessSession: Sendable {
 
   var accesses: [ItemAccess] { items.map(\.access) }
 
-  /// Keeps a move that presenters must not hear of yet, because one end of it is a private copy.
+  /// Keeps a move that presenters must not learn of yet, because one end of it is a private copy.
   ///
   /// - Returns: false if neither end is a private copy of this access.
   func postponeMove(from old: String, to new: String) -> Bool {
@@ -220,7 +220,7 @@ struct AccessSession: Sendable {
     return true
   }
 
-  /// Where the accessor finds an item that it is changing; nil if that is none of this access.
+  /// Where the accessor finds an item that it is changing; nil for any other item.
   func placeInCopy(of item: ItemPath) -> ItemPath? {
     items.lazy.compactMap { access, copy in
       guard let copy else { return nil }
@@ -251,7 +251,7 @@ struct AccessSession: Sendable {
   }
 }
 
-/// Ends an access and publishes the changes of its accessor, one item after the other.
+/// Ends an access and publishes its accessor's changes, one item after another.
 ///
 /// Deeper items come first, so that a directory's copy is published with its published contents.
 final class AccessClosing: Waiting {
@@ -317,7 +317,7 @@ final class AccessClosing: Waiting {
       case .removed: published[access.location] = .some(nil)
       case .replaced(let status): published[access.location] = .some(status)
       }
-      // With the item that it has locked, which may be the one to remove.
+      // With its locked item, which may be the one to remove.
       current = nil
       access.end(removal)
       remaining.removeLast()

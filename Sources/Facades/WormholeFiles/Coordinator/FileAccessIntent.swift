@@ -34,7 +34,7 @@ public final class FileAccessIntent: Sendable {
     FileAccessIntent(.writing(url, options))
   }
 
-  /// While the accessor runs, the URL to use for the item; before that, the requested URL.
+  /// The URL to use for the item while the accessor runs; before that, the requested URL.
   public var url: URL { place.withLock { $0 } }
 
   package var isReading: Bool { request.kind.isReading }
@@ -43,8 +43,8 @@ public final class FileAccessIntent: Sendable {
 }
 
 extension FileCoordinator {
-  /// Reads and changes any number of items, acquired in one canonical order, so that no two calls wait
-  /// for each other in a circle. Name all items of a task in one call: several calls at once can.
+  /// Reads and changes any number of items, acquired in one canonical order, so no two calls wait
+  /// for each other in a circle. Name a task's items in one call: several calls at once can.
   ///
   /// - Parameters:
   ///   - intents: the items; the accessor finds each at its intent's `url`.
@@ -79,7 +79,7 @@ extension FileCoordinator {
     }
   }
 
-  /// The original's form: returns at once, and calls the accessor on a queue.
+  /// Like the original's form: returns at once, and calls the accessor on a queue.
   ///
   /// - Parameters:
   ///   - intents: The items; the accessor finds each at its intent's `url`.
@@ -87,8 +87,8 @@ extension FileCoordinator {
   ///   - deadline: When to stop waiting for others; by default `standardWait` from now.
   ///   - term: How long the copies and the accessor may take before others may take the access over.
   ///   - accessor: Called with nil if access was granted, otherwise with an error. If its changes
-  ///     could not be published, it is called again with the error. The original, which changes
-  ///     items in place, has no such case.
+  ///     could not be published, it is called again with the error. This case does not exist in the
+  ///     original, which changes items in place.
   public func coordinate(
     with intents: [FileAccessIntent], queue: DispatchQueue,
     until deadline: ContinuousClock.Instant? = nil, term: Duration = FileCoordinator.standardTerm,

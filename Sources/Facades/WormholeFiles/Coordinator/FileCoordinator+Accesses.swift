@@ -7,19 +7,19 @@ extension FileCoordinator {
   /// Reads an item while no other access publishes it.
   ///
   /// - Parameters:
-  ///   - url: a file or directory; need not exist, and neither need its directory, except to upload it.
-  ///   - options: how it is to be read.
+  ///   - url: a file or directory; neither it nor its directory need exist, except to upload it.
+  ///   - options: how it is read.
   ///   - deadline: when to stop waiting for others; by default `standardWait` from now. One in the
   ///     past means: only if no other access is in the way.
-  ///   - accessor: gets the URL of the item: as given, or its new place if it was moved meanwhile; that of
-  ///     the private copy if the caller is an accessor that changes the item, with the same purpose.
-  /// - Returns: the result of the accessor.
+  ///   - accessor: gets the item's URL: as given, or its new place if it was moved meanwhile; that
+  ///     of the private copy if the caller is an accessor changing the item for the same purpose.
+  /// - Returns: the accessor's result.
   /// - Throws: the accessor's error; the error of a presenter that was to save its changes;
   ///   `FileCoordinationError.Code.timedOut` with the process in the way, `.cancelled`,
   ///   `.overtaken` for a directory that was replaced meanwhile, `.directoryMissing`, or an error
   ///   of the file system.
   /// - Complexity: ten system calls for a file that is read again within a second while no other
-  ///   process uses it; otherwise some twelve, and two for each directory above.
+  ///   process uses it; otherwise about twelve, and two for each directory above.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func coordinate<Result>(
     readingItemAt url: URL, options: ReadingOptions = [],
@@ -37,25 +37,25 @@ extension FileCoordinator {
   /// Changes an item while no other access does.
   ///
   /// - Parameters:
-  ///   - url: a file or directory; need not exist, but its parent directory must. A symbolic link
-  ///     stands for its target, unless it is to be deleted or moved.
-  ///   - options: how it is to be written; one at a time.
+  ///   - url: a file or directory; it need not exist, but its parent directory must. A symbolic
+  ///     link stands for its target, unless it is to be deleted or moved.
+  ///   - options: how it is written; one option at a time.
   ///   - deadline: when to stop waiting for others; by default `standardWait` from now. The
   ///     publication at the end waits at least that long, whatever time the accessor took.
   ///   - term: how long the copy and the accessor may take before others may take the access over.
   ///   - accessor: gets the URL to write to: a private copy of the item with its name, or the item
-  ///     itself `forMoving`, `inPlace` and for `contentIndependentMetadataOnly`. Removing the
-  ///     copy removes the item; an unchanged copy publishes nothing. If it throws, nothing changes.
-  ///     What it does to the item at the given URL instead is done at once, and stays.
-  /// - Returns: the result of the accessor, when its change is visible to all.
-  /// - Throws: the accessor's error, unless it was overtaken, because its copy may have been gone
-  ///   then; a presenter's error; `FileCoordinationError.Code.timedOut` with the process in the
+  ///     itself `forMoving`, `inPlace` and for `contentIndependentMetadataOnly`. Removing the copy
+  ///     removes the item; an unchanged copy publishes nothing. If it throws, nothing changes. If
+  ///     it changes the item at the given URL instead, that is done at once, and stays.
+  /// - Returns: the accessor's result, once its change is visible to all.
+  /// - Throws: the accessor's error, unless it was overtaken, because its copy may then have been
+  ///   gone; a presenter's error; `FileCoordinationError.Code.timedOut` with the process in the
   ///   way, `.cancelled`, `.overtaken` with the process that took the access over, `.conflict` for
   ///   a directory in which others made changes since it was copied, `.directoryMissing`,
   ///   `.notAnItem`, or an error of the file system. Then nothing is published.
-  /// - Complexity: a copy of the item (without reading it, where the file system can share content),
-  ///   some sixty system calls, two for each directory above unless the item was accessed a moment ago,
-  ///   and one rename.
+  /// - Complexity: a copy of the item (without reading it, if the file system can share content),
+  ///   about sixty system calls, two for each directory above unless the item was accessed a moment
+  ///   ago, and one rename.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func coordinate<Result>(
     writingItemAt url: URL, options: WritingOptions = [],
@@ -101,8 +101,8 @@ extension FileCoordinator {
 
 /// The forms for tasks. The accessor may suspend; everything that blocks runs elsewhere.
 extension FileCoordinator {
-  /// Reads an item while no other access publishes it; see the form without `async`. Cancelling the task ends
-  /// the wait with `CancellationError`.
+  /// Reads an item while no other access publishes it; see the form without `async`. Cancelling the
+  /// task ends the wait with `CancellationError`.
   public func coordinate<Result: Sendable>(
     readingItemAt url: URL, options: ReadingOptions = [],
     until deadline: ContinuousClock.Instant? = nil,
@@ -154,14 +154,14 @@ extension FileCoordinator {
 }
 
 extension FileCoordinator {
-  /// Runs an accessor that takes long, and checks whether it still has access.
+  /// Runs a long accessor, and checks whether it still has access.
   ///
   /// - Parameter kind: `.content` for a private copy that is published afterwards, as with
-  ///   `writingItemAt`. `.locking` and `.sharing` for the item itself, for programs that cannot work on a
-  ///   copy: nothing is published at the end, because changes in place are visible at once, even
-  ///   incomplete ones. Such a program inherits the access (`Claim.descriptor`).
-  /// - Parameter term: how long the accessor may take before others may take the access over; nil: as long
-  ///   as this process, or the program that inherited the access, runs.
+  ///   `writingItemAt`. `.locking` and `.sharing` for the item itself, for programs that cannot
+  ///   work on a copy: nothing is published at the end, because changes in place are visible at
+  ///   once, even incomplete ones. Such a program inherits the access (`Claim.descriptor`).
+  /// - Parameter term: how long the accessor may take before others may take the access over; nil:
+  ///   as long as this process, or the program that inherited the access, runs.
   package func hold<Result>(
     itemAt url: URL, for kind: AccessKind, until deadline: ContinuousClock.Instant?,
     term: Duration?, while accessor: (URL, ItemAccess) throws -> Result
@@ -176,10 +176,10 @@ extension FileCoordinator {
 /// Announces many accesses at once, so that presenters are asked once for all of them.
 extension FileCoordinator {
   /// Asks the presenters of many items to make way, before this same coordinator accesses the items
-  /// one by one inside the accessor; those of the items in a directory, too.
+  /// one by one inside the accessor; for a directory, also its contents' presenters.
   ///
   /// The accessor does not have access to any item yet; while it runs, and until it has called its
-  /// completion handler, presenters of these items are not asked again for as much. Name directories
+  /// completion handler, these items' presenters are not asked again for as much. Name directories
   /// rather than their contents.
   ///
   /// - Parameters:
@@ -205,7 +205,7 @@ extension FileCoordinator {
     return try accessor { preparation.end() }
   }
 
-  /// Asks the presenters of an item for an access that does not wait for other processes, and calls a closure.
+  /// Asks an item's presenters for an access that waits for no other process, and calls a closure.
   package func prepareBriefly<Result>(
     itemAt url: URL, isShared: Bool, _ body: () throws -> Result
   ) throws -> Result {
@@ -216,7 +216,7 @@ extension FileCoordinator {
     return try body()
   }
 
-  /// The form for tasks: the accesses that the accessor announced are over when it returns.
+  /// The form for tasks: the accesses announced by the accessor are over when it returns.
   public func prepare<Result: Sendable>(
     forReadingItemsAt readingURLs: [URL], options readingOptions: ReadingOptions = [],
     writingItemsAt writingURLs: [URL], options writingOptions: WritingOptions = [],
@@ -282,7 +282,7 @@ final class Preparation: Sendable {
   }
 }
 
-/// An argument that has no meaning where it was given, and was left out.
+/// An argument with no meaning where it was given; it was left out.
 struct IgnoredArgument: Error, CustomStringConvertible {
   let description: String
 

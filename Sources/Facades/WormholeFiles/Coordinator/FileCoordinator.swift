@@ -4,20 +4,20 @@ public import Wormhole
 import WormholeSystem
 
 /// Coordinates reading and writing of files and directories, inside a container or not, among
-/// processes and among the objects of one.
+/// processes and among the objects of one process.
 ///
-/// After the original's NSFileCoordinator, with promises that it does not make:
+/// Like the original's NSFileCoordinator, with promises that it does not make:
 /// - A writing accessor gets a private copy of the item. Its changes are published in one step when
 ///   it returns; nothing is published if it throws, or its process dies or is suspended.
 /// - Readers do not wait for a writer that works on its copy, and never see half a change.
-/// - Every wait has a deadline. A suspended process delays others for no longer than 50 ms, and a
-///   process that does not end its access no longer than its term. It then gets an error that names
-///   the process that took over.
+/// - Every wait has a deadline. A suspended process delays others for at most 50 ms, and a process
+///   that does not end its access for at most its term. It then gets an error that names the
+///   process that took over.
 ///
-/// An accessor must use the URL that it gets. It may coordinate other items only if it names them
-/// all in one call; otherwise it may wait for its own item until the deadline.
+/// An accessor must use the URL that it gets. It may coordinate other items only if all are named
+/// in one call; otherwise it may wait for its own item until the deadline.
 ///
-/// Cheap to make; thread-safe; usable for any number of accesses, in sequence or at once.
+/// Cheap to make; thread-safe; usable for any number of accesses, one after another or at once.
 ///
 /// ```swift
 /// try FileCoordinator().coordinate(writingItemAt: file, until: .now + .seconds(2)) { url in
@@ -40,10 +40,10 @@ public final class FileCoordinator: Sendable {
     /// As claims name it. Nil before it is used; then, without an identifier, one that no other
     /// coordinator has.
     var purpose: String?
-    /// Whether it was set, so that other coordinators may have the same purpose.
+    /// Whether it was set; other coordinators may then have the same purpose.
     var isPurposeShared = false
     /// From before an access looks at an item until its end. While its accessor runs it has a
-    /// session; before that, it can be cancelled. A table costs more than the search in a few.
+    /// session; before that, it can be cancelled. A table costs more than searching a few.
     var accesses: [(terms: AccessTerms, session: AccessSession?)] = []
     var prepared: [ObjectIdentifier: [PresenterDemand]] = [:]
     var hasEnded = false
@@ -67,7 +67,7 @@ public final class FileCoordinator: Sendable {
   /// - Parameters:
   ///   - filePresenter: the presenter that coordinates; it is not notified of its own accesses.
   ///   - durability: with `.durable` the published changes are on the disk when the call returns;
-  ///     the default gives the same as an atomic save.
+  ///     the default is equivalent to an atomic save.
   public init(
     filePresenter: (any FilePresenter)? = nil, durability: Durability = .standard
   ) {
@@ -86,9 +86,9 @@ public final class FileCoordinator: Sendable {
   /// second throws `conflict`: no change is lost without an error. Accesses for replacing, which do
   /// not look at the item, replace the current item.
   ///
-  /// Unique for each coordinator at first, and equal for all coordinators of a presenter. Set it
-  /// once, before the first access, to a string that is not empty, and not for a coordinator that
-  /// was made for a presenter. Anything else is an event of `Diagnostics`, and changes nothing.
+  /// Initially unique for each coordinator, and equal for all coordinators of a presenter. Set it
+  /// once, before the first access, to a non-empty string, and not for a coordinator that was made
+  /// for a presenter. Anything else is an event of `Diagnostics`, and changes nothing.
   public var purposeIdentifier: String {
     get {
       state.withLock { $0.purposeIdentifier ?? ClaimName.identifier(ofOwn: $0.purposeInUse()) }
@@ -111,21 +111,21 @@ public final class FileCoordinator: Sendable {
   }
 
   /// Gives up every waiting access of this coordinator: its call throws `cancelled` within 50 ms,
-  /// and its accessor is not run. A running accessor continues to its end. Any thread may call
-  /// this; it returns at once.
+  /// and its accessor is not run. A running accessor continues to its end. May be called on any
+  /// thread; returns at once.
   public func cancel() {
     let accesses = state.withLock(\.accesses)
     for access in accesses where access.session == nil { access.terms.cancel() }
   }
 
-  /// As `cancel`, and every later access ends in the same way, as with the original.
+  /// Like `cancel`, and every later access ends the same way, as with the original.
   package func cancelPermanently() {
     state.withLock { $0.hasEnded = true }
     cancel()
   }
 
-  /// Announces that the item is about to be moved. That needs no preparation here: this does
-  /// nothing, and exists for code that was written for the original.
+  /// Announces that the item is about to be moved. No preparation is needed here: this does
+  /// nothing, and exists for code written for the original.
   public func item(at oldURL: URL, willMoveTo newURL: URL) {}
 
   /// Reports that the accessor of an access `forMoving` has moved the item: presenters of the item,
@@ -157,7 +157,7 @@ extension FileCoordinator {
           .cancelled, "coordinate the item", path: requests.first?.path ?? "",
           reason: "the coordinator was cancelled")
       }
-      // Excludes: an access that copies the item before another one publishes, and neither knows of it.
+      // Excludes: one access copies the item before another publishes, and neither knows of it.
       for other in state.accesses { other.terms.meetCompanion() }
       let terms = AccessTerms(
         purpose: state.purposeInUse(),
@@ -195,8 +195,8 @@ extension FileCoordinator {
   /// The accesses whose accessors call this.
   @TaskLocal private static var running: [(coordinator: FileCoordinator, terms: AccessTerms)] = []
 
-  /// The URL of an item in the private copy of an accessor that reads it once more, in a nested access of the
-  /// same purpose: it reads what it has written so far.
+  /// An item's URL in the private copy of an accessor that reads it again, in a nested access of
+  /// the same purpose: it reads what it has written so far.
   func urlInCopy(of url: URL, _ options: ReadingOptions) -> URL? {
     let running = Self.running
     guard !running.isEmpty, url.isFileURL, !options.contains(.forUploading) else { return nil }
@@ -204,7 +204,7 @@ extension FileCoordinator {
     // The acquisition reports the reason.
     guard let item = try? ItemPath.canonical(url.path, followingLink: true) else { return nil }
     for (coordinator, terms) in running.reversed() where terms.purpose == purpose {
-      // A task that outlives the accessor finds no session any more.
+      // A task that outlives the accessor no longer finds a session.
       let session = coordinator.state.withLock { $0.accesses.first { $0.terms === terms }?.session }
       if let place = session?.placeInCopy(of: item) {
         return URL(
@@ -215,7 +215,7 @@ extension FileCoordinator {
     return nil
   }
 
-  /// The place of an item that one of the accessors which call this has as a private copy; nil for any
+  /// The place of an item that one of the accessors calling this has as a private copy; nil for any
   /// other item.
   package static func place(ofCopy path: String) -> String? {
     for (coordinator, terms) in running.reversed() {
@@ -240,7 +240,7 @@ extension FileCoordinator {
     withExtendedLifetime(ended) {}
   }
 
-  /// Whether the presenters have been asked already for as much.
+  /// Whether the presenters have already been asked for as much.
   func isPrepared(_ demand: PresenterDemand) -> Bool {
     state.withLock { $0.prepared.values.contains { $0.contains { $0.covers(demand) } } }
   }
@@ -261,7 +261,7 @@ extension FileCoordinator {
       do {
         return try accessor(session.urls)
       } catch {
-        // Without its copy, after a takeover, an accessor fails with an error of its own.
+        // Without its copy, after a takeover, an accessor fails with its own error.
         throw session.accesses.lossBehind(error, isAny: true)
       }
     }

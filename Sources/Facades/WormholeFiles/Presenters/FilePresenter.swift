@@ -7,17 +7,17 @@ public import Wormhole
 ///
 /// Register it with `FileCoordinator.addFilePresenter(_:)`; it is retained until it is removed.
 /// Callbacks are called on `presentedItemQueue`, one at a time and in order, never for operations
-/// of a coordinator that was made for this presenter. An access waits at most 2 seconds for all
-/// answers (50 ms for a stopped process) and then continues without them, so a callback should
-/// answer soon. A callback may coordinate: the access holds nothing while presenters are asked, and
-/// two presenters whose callbacks wait for an access do not ask each other.
+/// of a coordinator made for this presenter. An access waits at most 2 seconds for all answers (50
+/// ms for a stopped process) and then continues without them, so a callback should answer soon. A
+/// callback may coordinate: the access holds nothing while presenters are asked, and two presenters
+/// whose callbacks wait for an access do not ask each other.
 ///
 /// The item is watched, so changes by programs that do not coordinate are noticed, too. The methods
-/// have the meaning of those of `NSFilePresenter`; all but the first two requirements have a
-/// default. A presenter is asked only for methods that it implements: no access waits for a
-/// presenter that is only notified of changes, even while its queue is blocked.
+/// mean the same as those of `NSFilePresenter`; all but the first two requirements have a default.
+/// A presenter is asked only for methods that it implements: no access waits for a presenter that
+/// is only notified of changes, even while its queue is blocked.
 ///
-/// A conformance is never isolated to an actor, because callbacks come from elsewhere: the compiler
+/// A conformance is never isolated to an actor, because callbacks come from elsewhere. The compiler
 /// refuses methods of the main actor, so a view controller's are `nonisolated` and state where they
 /// run (`MainActor.assumeIsolated`, with the main queue as `presentedItemQueue`).
 ///
@@ -34,7 +34,7 @@ public import Wormhole
 /// FileCoordinator.removeFilePresenter(page)
 /// ```
 public protocol FilePresenter: AnyObject, Sendable {
-  /// Inferred: it shows whether the presenter implements the method itself. So do the others.
+  /// Inferred: shows whether the presenter itself implements the method. So do the others.
   associatedtype _ReaderAnswer
   /// Inferred.
   associatedtype _WriterAnswer
@@ -47,13 +47,13 @@ public protocol FilePresenter: AnyObject, Sendable {
   /// Inferred.
   associatedtype _ChangeAnswer
 
-  /// The URL of the item; nil until it is created.
+  /// The item's URL; nil until the item is created.
   ///
-  /// A link on its path is followed, also when it is pointed elsewhere later: the item is then another one,
-  /// whose differences are reported as changes.
+  /// A link on its path is followed, even when it is later pointed elsewhere: the item is then
+  /// another one, whose differences are reported as changes.
   ///
   /// Read when the presenter is registered, and again after each coordinated access of a
-  /// coordinator that was made for it. Any thread may read it.
+  /// coordinator made for it. Any thread may read it.
   var presentedItemURL: URL? { get }
 
   /// The queue of all callbacks.
@@ -103,8 +103,8 @@ public protocol FilePresenter: AnyObject, Sendable {
   /// without a change. Does nothing by default.
   func presentedItemDidChange()
 
-  /// As `presentedItemDidChange()`, for a presenter that wants the process that changed the item;
-  /// called instead where it is implemented. By default it calls `presentedItemDidChange()`.
+  /// Like `presentedItemDidChange()`, for a presenter that needs to know which process changed the
+  /// item; called instead of it if implemented. By default it calls `presentedItemDidChange()`.
   ///
   /// - Parameter publisher: the process that published the current content through a coordinator;
   ///   nil for a directory, and if it is unknown (see `FileCoordinator.publisher(ofItemAt:)`).
@@ -126,19 +126,19 @@ public protocol FilePresenter: AnyObject, Sendable {
   /// default.
   func presentedSubitemDidAppear(at url: URL)
 
-  /// An item in the presented directory was renamed or moved, at any depth; the contents of a moved
-  /// directory are not reported one by one. Calls `presentedItemDidChange()` by default.
+  /// An item in the presented directory was renamed or moved, at any depth; a moved directory's
+  /// contents are not reported one by one. Calls `presentedItemDidChange()` by default.
   func presentedSubitem(at oldURL: URL, didMoveTo newURL: URL)
 
-  /// An item in the presented directory has changed, at any depth, or is gone. Calls
+  /// An item in the presented directory, at any depth, has changed or is gone. Calls
   /// `presentedItemDidChange()` by default.
   func presentedSubitemDidChange(at url: URL)
 }
 
-/// The result of a default implementation. It shows that a presenter does not answer itself.
+/// The result of a default implementation. It shows that a presenter itself does not answer.
 ///
 /// ```swift
-/// // A presenter without a method of its own for it delays no access.
+/// // A presenter without its own method for it delays no access.
 /// final class Page: FilePresenter {
 ///   let presentedItemURL: URL? = nil
 ///   let presentedItemQueue = DispatchQueue(label: "page")
@@ -196,7 +196,7 @@ extension FilePresenter {
     return AnsweredByDefault()
   }
 
-  /// Reports a change, with its publisher only if the presenter implements that method itself.
+  /// Reports a change; with its publisher only if the presenter itself implements that method.
   func reportChange(at url: URL?) {
     guard _ChangeAnswer.self != AnsweredByDefault.self else { return presentedItemDidChange() }
     presentedItemDidChange(by: url.flatMap { FileCoordinator.publisher(ofItemAt: $0) })
@@ -228,10 +228,10 @@ extension FileCoordinator {
   /// An access that begins at the same moment may not ask it yet; register while reading the item
   /// under coordination, or read it afterwards.
   ///
-  /// - Parameter presenter: if its item does not exist yet, the item is watched for; if it has no
-  ///   URL yet, the URL is read after each coordinated access of its own.
-  /// - Throws: an error with a sentence when the user's container for file coordination cannot be
-  ///   used, or the directories above the item may not be looked at.
+  /// - Parameter presenter: if its item does not exist yet, the item is watched for; if it does not
+  ///   have a URL yet, the URL is read after each of its own coordinated accesses.
+  /// - Throws: an error with a sentence if the user's container for file coordination cannot be
+  ///   used, or the directories above the item cannot be looked at.
   /// - Complexity: for a directory one look at each entry in it, at any depth, and one watch for
   ///   each directory; a descriptor for the item and one for its registration; a mailbox for all
   ///   presenters of the process in one container.
@@ -250,9 +250,9 @@ extension FileCoordinator {
   /// Returns the process that published a file's current content through a coordinator, and when.
   ///
   /// It is read from an extended attribute of the file, which is set before the file replaces the
-  /// item, and describes that file's content only: nil after a program has changed the file `inPlace`
-  /// or without a coordinator, for a copy, for a directory, and on a file system without extended attributes.
-  /// It is the publisher's own claim, as for values. Its `peer` is nil.
+  /// item, and describes that file's content only. So it is nil after a program changed the file
+  /// `inPlace` or without a coordinator, for a copy or a directory, and on a file system without
+  /// extended attributes. It is the publisher's own claim, as for values. Its `peer` is nil.
   ///
   /// - Complexity: four system calls.
   public static func publisher(ofItemAt url: URL) -> Publisher? { ItemPublisher.of(url.path) }

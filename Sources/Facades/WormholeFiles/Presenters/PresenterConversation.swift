@@ -12,11 +12,11 @@ package final class PresenterConversation: Waiting, Sendable {
   /// How long all presenters together may take.
   static let patience: Duration = .seconds(2)
 
-  /// How long one is waited for whose process may be stopped, for all that can be seen from here, by an access
-  /// that does not wait for other processes.
+  /// How long an access that does not wait for other processes waits for one presenter whose
+  /// process may be stopped, as far as can be seen from here.
   package static let briefPatience: Duration = .milliseconds(200)
 
-  /// The presenters that did not answer in time, in the state of the last look.
+  /// The presenters that did not answer in time, in their state at the last look.
   package var silent: [PresenterDescription] { state.withLock { $0.silent } }
 
   private struct State {
@@ -44,7 +44,7 @@ package final class PresenterConversation: Waiting, Sendable {
   /// The presenters of other processes that the demands concern.
   private let remote: [PresenterSite.Member]
   private let own: RegisteredPresenter?
-  /// How long a presenter is waited for whose process cannot be seen.
+  /// How long to wait for a presenter whose process cannot be seen.
   private let unseenPatience: Duration
   private let latch = WakeLatch()
   private let state: Mutex<State>
@@ -53,7 +53,7 @@ package final class PresenterConversation: Waiting, Sendable {
   ///
   /// - Parameters:
   ///   - presenter: the coordinator's own presenter, which is not notified of its accesses.
-  ///   - terms: the access that may be cancelled meanwhile.
+  ///   - terms: the access, which may be cancelled meanwhile.
   private init(
     _ demands: [PresenterDemand], _ remote: [PresenterSite.Member],
     for presenter: (any FilePresenter)?, until deadline: ContinuousClock.Instant,
@@ -71,7 +71,7 @@ package final class PresenterConversation: Waiting, Sendable {
 
   deinit { finish(published: [:]) }
 
-  /// - Returns: nil if no presenter is to be asked, and none of the caller's to be notified.
+  /// - Returns: nil if no presenter is to be asked, and none of the caller's is to be notified.
   /// - Complexity: as `begin` without presenters.
   static func ifNeeded(
     _ demands: [PresenterDemand], for presenter: (any FilePresenter)?, under terms: AccessTerms
@@ -83,12 +83,12 @@ package final class PresenterConversation: Waiting, Sendable {
       demands, remote, for: presenter, until: terms.deadline, under: terms)
   }
 
-  /// Asks all presenters concerned, in this process and in others, and waits for their answers, at
-  /// most for `patience` and not beyond the deadline.
+  /// Asks all presenters concerned, in this process and in others, and waits for their answers, for
+  /// at most `patience` and not beyond the deadline.
   ///
   /// - Throws: a presenter's error; then the access must not begin.
-  /// - Complexity: without presenters a look for containers above the items, and one at the present
-  ///   processes in each.
+  /// - Complexity: without presenters, a look for containers above the items, and one at the
+  ///   present processes in each.
   package static func begin(
     _ demands: [PresenterDemand], for presenter: (any FilePresenter)?,
     until deadline: ContinuousClock.Instant, under terms: AccessTerms? = nil,
@@ -147,7 +147,7 @@ package final class PresenterConversation: Waiting, Sendable {
       state.isAsked = true
     }
     for member in remote {
-      // Only what concerns it: an access may be to thousands of items.
+      // Only what concerns it: an access may involve thousands of items.
       let release = member.site.ask(
         member, about: demands.filter { Self.concerns(member.path, member.answered, [$0]) },
         isForCallback: isInCallback
@@ -197,7 +197,7 @@ package final class PresenterConversation: Waiting, Sendable {
     !PresenterStep.steps(for: demands, ofPresenterAt: path, answering: answered).isEmpty
   }
 
-  /// Whether presenters of other processes in these containers are to be asked before an item is read.
+  /// Whether to ask other processes' presenters in these containers before an item is read.
   static func mustAsk(
     in containers: [ItemPath], beforeReading item: ItemPath, _ kind: AccessKind
   ) -> Bool {
@@ -207,12 +207,12 @@ package final class PresenterConversation: Waiting, Sendable {
     }
   }
 
-  /// Looks at the presenters that have not answered: a presenter that has left counts as if it had,
-  /// and a presenter that was already stopped at the last look is not waited for any more.
+  /// Looks at the presenters that have not answered: one that has left counts as having answered,
+  /// and one that was already stopped at the last look is no longer waited for.
   private func lookAtRemote() {
     let due = state.withLock { state in remote.filter { state.waiting[$0.id] != nil } }
     for members in Dictionary(grouping: due, by: { ObjectIdentifier($0.site) }).values {
-      // It fails, perhaps, because no descriptor is left: the time limit ends the wait.
+      // It may fail because no descriptor is left: the time limit ends the wait.
       guard let present = try? members[0].site.members() else { continue }
       for id in members.map(\.id) {
         guard let member = present.first(where: { $0.id == id }) else {
@@ -260,9 +260,9 @@ package final class PresenterConversation: Waiting, Sendable {
 
   /// The access is over: reacquirers are called, and the coordinator's own presenter is watched again.
   ///
-  /// - Parameter published: the publications at each path, nil for a removed item: the own
-  ///   presenter is not notified of them, nor of demands that were carried out in place: that an
-  ///   item is gone after it was to be deleted or moved, or has other attributes.
+  /// - Parameter published: the publications at each path, nil for a removed item. The own
+  ///   presenter is not notified of them, nor of demands carried out in place: that an item is gone
+  ///   after it was to be deleted or moved, or has other attributes.
   package func finish(published: [ItemPath: FileStatus?]) {
     let releases = state.withLock { state in
       Swift.exchange(&state.isOver, with: true) ? nil : state.releases
@@ -285,12 +285,12 @@ package final class PresenterConversation: Waiting, Sendable {
 }
 
 extension PresenterConversation {
-  /// Notifies the presenters of the item and of its contents of their new places, and presenters of
+  /// Notifies the presenters of the item and of its contents of their new places, and those of
   /// directories above that an item in them was moved; the mover's own presenter knows.
   package static func reportMove(
     from old: String, to new: String, by presenter: (any FilePresenter)?
   ) {
-    // If a directory above may not be looked at, the path as it is written is still the place.
+    // If a directory above may not be looked at, the path as written is still the place.
     let place = { (try? ItemPath.canonical($0, followingLink: false)) ?? ItemPath($0) }
     let (from, to) = (place(old), place(new))
     guard from != to else { return }

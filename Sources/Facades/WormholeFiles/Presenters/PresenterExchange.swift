@@ -6,11 +6,11 @@ package struct PresenterDemand: Sendable, Hashable {
   /// Absolute, without symbolic links.
   package let path: ItemPath
   package let kind: AccessKind
-  /// Whether the presenters of a directory's contents are asked, too.
+  /// Whether a directory's contents' presenters are asked, too.
   package let coversContents: Bool
 
-  /// - Parameter coversContents: whether that is so even if the kind does not demand it: the accesses to the
-  ///   contents follow.
+  /// - Parameter coversContents: whether that is so even if the kind does not demand it: accesses
+  ///   to the contents follow.
   package init(path: ItemPath, kind: AccessKind, coversContents: Bool = false) {
     self.path = path
     self.kind = kind
@@ -45,8 +45,8 @@ enum PresenterStep: Hashable, Sendable {
     }
   }
 
-  /// The requests to the presenter of an item for certain demands, as far as it answers them
-  /// itself; empty when the demands do not concern it.
+  /// The requests to an item's presenter for certain demands, as far as it answers them itself;
+  /// empty if the demands do not concern it.
   ///
   /// As with `NSFileCoordinator`: the item's own presenters are asked to give it up; presenters of
   /// directories above are asked only about deletions, because a directory is not one unit with its
@@ -82,15 +82,15 @@ enum PresenterStep: Hashable, Sendable {
   }
 }
 
-/// The requests that a presenter answers itself. Its default implementations would let the other side
-/// continue at once, so those requests are not sent, and no access waits for the presenter's queue.
+/// The requests that a presenter itself answers. Its default implementations would let the other
+/// side continue at once, so those are not sent, and no access waits for the presenter's queue.
 typealias AnsweredSteps = Set<PresenterStep.Kind>
 
 extension AnsweredSteps {
   static var all: AnsweredSteps { AnsweredSteps(PresenterStep.Kind.allCases) }
 
-  /// The answers of a presenter. Its conformance shows them, because the default implementations
-  /// have their own result type.
+  /// A presenter's answers. Its conformance shows them, because the default implementations have
+  /// their own result type.
   init<Presenter: FilePresenter>(of presenter: Presenter) {
     let results: [(kind: PresenterStep.Kind, type: Any.Type)] = [
       (.reader, Presenter._ReaderAnswer.self), (.writer, Presenter._WriterAnswer.self),
@@ -111,15 +111,15 @@ extension AnsweredSteps {
   }
 }
 
-/// The questions of one access to one presenter of this process, and the answers.
+/// The questions of one access to one of this process's presenters, and the answers.
 ///
 /// ```
 /// asking ── the last answer, a refusal, or the presenter leaves ──▶ answered
 ///    │                                                                 │
 ///    └────────────── the access is over (finish) ─────────▶ over ◀─────┘
 /// ```
-/// Reacquirers are called when the access is over, each exactly once; one that is passed after
-/// that, by a presenter that was stopped or slow, at once.
+/// Reacquirers are called when the access is over, each exactly once. One that a stopped or slow
+/// presenter passes after that is called at once.
 final class PresenterExchange: Sendable {
   private enum Phase { case asking, answered, over }
 
@@ -187,7 +187,7 @@ final class PresenterExchange: Sendable {
       guard state.answers == index else { return (false, state.phase) }
       state.answers += 1
       state.isCalled = false
-      // Excludes: the access ending between the look and the keeping, which would lose the call.
+      // Excludes: the access ends between the look and the keeping, which would lose the call.
       if state.phase != .over, let reacquirer { state.reacquirers.append(reacquirer) }
       return (true, state.phase)
     }
@@ -199,7 +199,7 @@ final class PresenterExchange: Sendable {
     if let error { end(error) } else { ask(index + 1) }
   }
 
-  /// No access waits for the presenter any more: it has answered, or was removed.
+  /// No access waits for the presenter any longer: it has answered, or was removed.
   func end(_ failure: (any Error)? = nil) {
     let isFirst = state.withLock { state in
       guard state.phase == .asking else { return false }
@@ -209,8 +209,8 @@ final class PresenterExchange: Sendable {
     if isFirst { answered(failure) }
   }
 
-  /// A callback of the presenter waits for an access. If another callback waits for its answer, each
-  /// may wait for the other: it is not asked, unless it was called before.
+  /// A callback of the presenter waits for an access. If another callback waits for its answer,
+  /// each may wait for the other, so it is not asked unless it was already called.
   func presenterWaits() {
     if isForCallback, !state.withLock({ $0.isCalled }) { end() }
   }

@@ -27,8 +27,8 @@ enum PresenterNotice: Hashable, Sendable {
     }
   }
 
-  // Two equal waiting notices become one; the place of a move means different things before and
-  // after the move.
+  // Two equal waiting notices become one; a move's place means something different before and after
+  // it.
   fileprivate var isMove: Bool {
     switch self {
     case .moved, .subitemMoved: true
@@ -43,13 +43,13 @@ final class PresenterQueue: Sendable {
   private struct Message {
     /// Nil for a question, and for an owed call.
     var notice: PresenterNotice?
-    /// Called even when the presenter was removed, because its program relies on it.
+    /// Called even if the presenter was removed, because its program relies on it.
     var isOwed = false
     let deliver: @Sendable (any FilePresenter) -> Void
   }
 
   private struct State {
-    /// A slice, because taking the first of an array would move all the others.
+    /// A slice, because taking the first element of an array would move all the others.
     var messages: ArraySlice<Message> = []
     var waiting: Set<PresenterNotice> = []
     var isDelivering = false
@@ -58,7 +58,7 @@ final class PresenterQueue: Sendable {
     var isClosed = false
   }
 
-  /// More notices than this wait only for a presenter that does not respond: they become one.
+  /// More waiting notices than this mean that the presenter does not respond: they become one.
   private static let maximumNotices = 10_000
 
   private let enqueue: @Sendable (@escaping @Sendable () -> Void) -> Void
@@ -88,7 +88,7 @@ final class PresenterQueue: Sendable {
     }
   }
 
-  /// Calls the presenter; does nothing when it was removed, unless the call is owed.
+  /// Calls the presenter; does nothing if it was removed, unless the call is owed.
   func post(isOwed: Bool = false, call: @escaping @Sendable (any FilePresenter) -> Void) {
     update { state in
       guard !state.isClosed || isOwed else { return }

@@ -1,7 +1,7 @@
 import WormholePropertyLists
 
-/// The error of a presenter in another process, in the terms of Foundation's errors, because a value
-/// of a Swift type cannot cross to a program that may not have that type.
+/// The error of a presenter in another process, in terms of Foundation's errors, because a value of
+/// a Swift type cannot cross to a program that may lack that type.
 package struct PresenterRefusal: Sendable, Hashable {
   package let domain: String
   package let code: Int
@@ -12,7 +12,7 @@ package struct PresenterRefusal: Sendable, Hashable {
 
   package var userInfoObjects: [String: Any] { userInfo.mapValues(\.propertyListObject) }
 
-  /// A larger `userInfo` stays behind, because the refusal itself must arrive.
+  /// A larger `userInfo` is left out, because the refusal itself must arrive.
   private static let maximumBytes = 65_536
 
   package init(domain: String, code: Int, description: String, userInfo: [String: Any]) {
@@ -52,8 +52,8 @@ package struct PresenterRefusal: Sendable, Hashable {
   }
 }
 
-/// A presenter that was written for the original: it has an operation queue, describes its errors for
-/// other processes better than their types do, and hears of versions.
+/// A presenter written for the original: it has an operation queue, describes its errors for other
+/// processes better than their types do, and learns of versions.
 package protocol OriginalPresenter: FilePresenter {
   /// Adds a callback to its operation queue, which stands for `presentedItemQueue`.
   func enqueue(_ callback: @escaping @Sendable () -> Void)

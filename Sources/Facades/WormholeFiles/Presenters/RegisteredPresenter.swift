@@ -4,8 +4,8 @@ import Synchronization
 import Wormhole
 import WormholeSystem
 
-/// A presenter between its registration and its removal: the place of its item, its watcher, the
-/// current questions to it, and its registration for other processes.
+/// A presenter from its registration to its removal: its item's place, its watcher, the current
+/// questions to it, and its registration for other processes.
 final class RegisteredPresenter: Sendable {
   private struct State {
     var exchanges: [ObjectIdentifier: PresenterExchange] = [:]
@@ -19,7 +19,7 @@ final class RegisteredPresenter: Sendable {
   let presenter: any FilePresenter
   let callbacks: PresenterQueue
   let watcher: ItemWatcher
-  /// The requests that it answers itself.
+  /// The requests that it itself answers.
   private let answered: AnsweredSteps
   private let state = Mutex(State())
   /// Its registration at a site; nil while it has no item.
@@ -45,13 +45,13 @@ final class RegisteredPresenter: Sendable {
 
   /// Reads the item's URL, watches the item, and registers it for other processes.
   ///
-  /// - Throws: `AppGroupError` when the presenter cannot be registered, `PresenterError` when the
+  /// - Throws: `AppGroupError` if the presenter cannot be registered, `PresenterError` if the
   ///   item's place cannot be looked at.
   func presentItem() throws {
     let url = presenter.presentedItemURL
     do {
       let path = try url.map { try ItemPath.canonical($0.path, followingLink: true) }
-      // It follows the links of the same path itself, and reports that.
+      // The watcher itself follows the links of an unchanged path, and reports that.
       if path != watcher.path, url == nil || url?.path != watcher.named {
         watcher.present(path, named: url?.path)
       }
@@ -95,7 +95,7 @@ final class RegisteredPresenter: Sendable {
     return (site, path, try site.enter(id, at: path, answering: answered))
   }
 
-  /// Something happened to a copy that a conflict has left.
+  /// Something happened to a copy that a conflict left.
   func hear(_ event: KeptCopies.Event, _ copy: ItemPath, of item: ItemPath) {
     guard let path, path == item || path.contains(item) else { return }
     callbacks.post([.version(event, copy, of: item, isSubitem: path != item)])
@@ -103,12 +103,12 @@ final class RegisteredPresenter: Sendable {
 
   // MARK: Current questions
 
-  /// The questions for it; empty when the demands do not concern it.
+  /// The questions for it; empty if the demands do not concern it.
   func steps(for demands: [PresenterDemand]) -> [PresenterStep] {
     path.map { PresenterStep.steps(for: demands, ofPresenterAt: $0, answering: answered) } ?? []
   }
 
-  /// - Returns: false when the presenter was removed.
+  /// - Returns: false if the presenter was removed.
   func open(_ exchange: PresenterExchange) -> Bool {
     state.withLock { state in
       guard !state.isRemoved else { return false }
@@ -150,7 +150,7 @@ final class RegisteredPresenter: Sendable {
 
 /// The presenters of this process.
 extension RegisteredPresenter {
-  /// With how often each was added; it is removed as often.
+  /// With how often each was added; each is removed as often.
   private typealias Row = (presenter: RegisteredPresenter, uses: Int)
   private static let rows = Mutex<[ObjectIdentifier: Row]>([:])
 
@@ -173,7 +173,7 @@ extension RegisteredPresenter {
       return rows[key]?.presenter
     }
     do {
-      // Each time, because the first addition may be about to fail in another thread.
+      // Each time, because the first addition may be about to fail on another thread.
       try added?.presentItem()
     } catch {
       remove(presenter)

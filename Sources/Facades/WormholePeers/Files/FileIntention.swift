@@ -118,7 +118,7 @@ struct FileNotice: Sendable {
 /// A file to be sent, open.
 ///
 /// If the path ends in a symbolic link, its target is copied, as other programs do. Only a regular
-/// file is accepted, and opening never waits: a FIFO is opened without its other end. end.
+/// file is accepted, and opening never waits: a FIFO is opened without its other end.
 struct SourceFile: ~Copyable {
   let path: String
   let status: FileStatus

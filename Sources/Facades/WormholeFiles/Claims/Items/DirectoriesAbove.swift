@@ -2,22 +2,22 @@ import Synchronization
 import Wormhole
 import WormholeSystem
 
-/// What an access has to know of the directories above the one that contains its item: which of them
-/// are containers, because presenters register there, and which have a site, because their contents
-/// may be claimed.
+/// What an access has to know of the directories above the one that contains its item: which are
+/// containers, because presenters register there, and which have a site, because their contents may
+/// be claimed.
 ///
 /// An item that is accessed again within a moment is looked up once. Its directories are watched
 /// (inotify(7)), and as long as there is no event, nothing was created in them or moved there, and
 /// none of them was moved or removed. The kernel queues an event before the call that causes it
-/// returns. So a process whose site or container is not seen here has not claimed the contents or
-/// registered a presenter yet: it finds this access, which has announced itself, when it looks
+/// returns. So a process whose site or container is not seen here has not yet claimed the contents
+/// or registered a presenter: when it looks, it finds this access, which has announced itself
 /// (Tests/Models/contents.pml, KEEP_ABOVE).
 ///
-/// The directory that contains the item is not watched, because each write makes a site in it. All is
-/// forgotten after a second, because a mount causes no event. There is one event queue in a process;
-/// without one, or with a directory that cannot be watched, every access looks.
+/// The directory that contains the item is not watched, because each write makes a site in it.
+/// Everything is forgotten after a second, because a mount causes no event. There is one event
+/// queue per process; without one, or with a directory that cannot be watched, every access looks.
 final class DirectoriesAbove: Sendable {
-  /// The containers, the nearest first, and then the user's own one for file coordination.
+  /// The containers, nearest first, and then the user's own one for file coordination.
   let containers: [ItemPath]
   /// The directories that have a site, the nearest first.
   let sites: [ItemPath]
@@ -40,11 +40,11 @@ final class DirectoriesAbove: Sendable {
     return known
   }
 
-  /// The same, or a new look and its watches if the item was accessed a moment ago, too.
+  /// The same, or a new look and its watches if the item was also accessed a moment ago.
   ///
-  /// - Returns: nil if the caller has to look itself.
-  /// - Complexity: one system call in most cases; six for each directory above, at most once a second,
-  ///   for a new look.
+  /// - Returns: nil if the caller itself has to look.
+  /// - Complexity: one system call in most cases; six for each directory above, at most once a
+  ///   second, for a new look.
   static func watched(_ item: ItemPath) -> DirectoriesAbove? {
     if let current = current(item) { return current }
     let now = ContinuousClock.now
@@ -91,7 +91,7 @@ final class DirectoriesAbove: Sendable {
   private static func watchAll(above item: ItemPath, _ queue: SharedDescriptor) -> Bool {
     let ownLevels = Self.ownContainer.map { [$0] + $0.ancestors } ?? []
     do throws(Errno) {
-      // From the root down: one that is missing is an entry of a watched one when it appears.
+      // From the root down: a missing one is an entry of a watched one when it appears.
       for directory in item.ancestors.dropFirst().reversed() {
         if try !watch(directory, queue) { return false }
       }
@@ -121,7 +121,7 @@ final class DirectoriesAbove: Sendable {
 
   private static let memory = Mutex(Memory())
 
-  /// Changes the memory. What it forgets is released after the lock, because that may close the queue.
+  /// Changes the memory. What it forgets is released after the lock: that may close the queue.
   private static func remember<Result: Sendable>(_ change: (inout Memory) -> Result) -> Result {
     let (result, old) = memory.withLock { memory in
       let old = memory
@@ -135,12 +135,12 @@ final class DirectoriesAbove: Sendable {
     private var watches: Watches?
     /// The item of the last look, which is watched if it is looked for again at once.
     private var last: (item: ItemPath, time: ContinuousClock.Instant)?
-    /// The number of looks to come that watch nothing, because the last watches were of no use.
+    /// The number of coming looks that watch nothing, because the last watches were of no use.
     private var unwatched = 0
 
     private static let mostItems = 64
     private static let term: Duration = .seconds(1)
-    /// Watching costs as much as some looks.
+    /// Watching costs as much as several looks.
     private static let pause: Duration = .milliseconds(100)
     private static let mostUnwatched = 32
 
@@ -158,7 +158,7 @@ final class DirectoriesAbove: Sendable {
         return nil
       }
       guard let last, last.item == item, now < last.time + Self.pause else { return nil }
-      // No queue is left to this user, or no descriptor to this process.
+      // No queue is left for this user, or no descriptor for this process.
       guard let queue = try? FileDescriptor.eventQueue() else { return nil }
       known = [:]
       watches = Watches(queue: SharedDescriptor(queue), end: now + Self.term)
@@ -178,7 +178,7 @@ final class DirectoriesAbove: Sendable {
 extension DirectoriesAbove {
   /// The group of the user's own container for file coordination.
   static let ownGroup = "file-coordination"
-  /// Neither XDG_DATA_HOME nor HOME may be set: then no process can have registered there.
+  /// If neither XDG_DATA_HOME nor HOME is set, no process can have registered there.
   private static let ownContainer = try? ItemPath(ContainerLocation.path(forGroup: ownGroup))
 
   /// The file that makes a directory a container.
@@ -191,7 +191,7 @@ extension DirectoriesAbove {
     [ownContainer].compactMap(\.self).filter { isMark($0.text + mark) }
   }
 
-  /// The path and the directories above it that are containers, the nearest first.
+  /// The path and the directories above it that are containers, nearest first.
   ///
   /// - Parameter levels: those to look at; 0 is the path.
   /// - Complexity: one system call for each level.
@@ -201,7 +201,7 @@ extension DirectoriesAbove {
 }
 
 extension WatchEvents {
-  /// Not an event: the watch ends with the first one (`IN_ONESHOT`), so that a queue that is not looked
-  /// at does not grow.
+  /// Not an event: the watch ends with the first one (`IN_ONESHOT`), so that a queue that is not
+  /// looked at does not grow.
   fileprivate static let once = WatchEvents(rawValue: 1 << 31)
 }

@@ -3,7 +3,7 @@ import Wormhole
 import WormholeSystem
 package import WormholeToolkit
 
-/// The use of one item by a coordinated access. Presenters of other processes read it by name.
+/// How a coordinated access uses one item. Other processes' presenters read it by name.
 package enum AccessKind: String, Sendable, Hashable, CaseIterable {
   /// Reads the item while no access publishes it; presenters save their changes first.
   case reading
@@ -13,14 +13,14 @@ package enum AccessKind: String, Sendable, Hashable, CaseIterable {
   case content
   /// Changes a private copy, and presenters save their changes first.
   case merging
-  /// Makes the item again in a private directory that is empty at first.
+  /// Remakes the item in a private directory that is initially empty.
   case replacing
   /// Removes the item; its private copy consists of hard links.
   case deleting
   /// Renames the item in place.
   case moving
-  /// Takes an item in that the same access moves. In place, because the only copy of an item must not
-  /// lie in a claim, which is removed with all that it contains if its owner ends.
+  /// Takes in an item that the same access moves. In place, because an item's only copy must not
+  /// lie in a claim, which is removed with all its contents if its owner ends.
   case receiving
   /// Changes the attributes of the item in place.
   case metadata
@@ -38,7 +38,7 @@ package enum AccessKind: String, Sendable, Hashable, CaseIterable {
   /// Whether its accessor gets a private copy.
   package var isOnCopy: Bool { claim == .copying }
 
-  /// How the private copy is made; nil if it is empty at first, or there is none.
+  /// How the private copy is made; nil if it is initially empty, or there is none.
   package var copyMode: TreeCopy.Mode? { traits.copyMode }
 
   /// A verb with its object, for sentences.
@@ -104,7 +104,7 @@ package final class AccessTerms: Sendable {
   /// How often a waiter looks again without an event: a process may be stopped, a call cancelled.
   static let interval: Duration = .milliseconds(50)
 
-  /// Throws when the access was cancelled.
+  /// Throws if the access was cancelled.
   func check(_ action: String, path: String) throws {
     guard isCancelled.load(ordering: .acquiring) else { return }
     throw FileCoordinationError(
@@ -122,8 +122,8 @@ package final class AccessTerms: Sendable {
   }
 
   /// Whether there may be another access of the same purpose at the same time. Such accesses do not
-  /// wait for each other, so each finds out when it publishes whether the item is still the one
-  /// that it copied.
+  /// wait for each other, so each finds out at publication whether the item is still the one that
+  /// it copied.
   var hasCompanions: Bool { companions.load(ordering: .acquiring) }
 
   /// The same coordinator has begun another access.
@@ -160,12 +160,12 @@ package final class ItemAccess: Sendable {
     claim?.end(removal)
   }
 
-  /// Keeps the item open that was copied, so that the publication locks it without opening it again.
+  /// Keeps the copied item open, so that the publication locks it without opening it again.
   func keep(_ opened: ItemLock) { lock.withLock { $0 = opened } }
 
   func takeLock() -> ItemLock? { lock.withLock { $0.take() } }
 
-  /// The reason why the access was lost; nil if it was not taken over.
+  /// The reason for the loss of the access; nil if it was not taken over.
   ///
   /// - Throws: `FileCoordinationError` if that is unknown.
   /// - Complexity: two system calls.
@@ -175,8 +175,8 @@ package final class ItemAccess: Sendable {
     return isStanding ? nil : claim.overtaken()
   }
 
-  /// As `loss()`, when the program that inherited the access was killed: the process that kills it
-  /// takes the access over a moment later.
+  /// Like `loss()`, for when the program that inherited the access was killed: the process that
+  /// kills it takes the access over a moment later.
   package func lossOfKilled() throws -> FileCoordinationError? {
     if let loss = try loss() { return loss }
     guard let claim, claim.announced != nil else { return nil }
@@ -186,7 +186,7 @@ package final class ItemAccess: Sendable {
   /// A sign of life for processes that do not see this one: they take over an access that has given
   /// none for an hour.
   ///
-  /// - Throws: `FileCoordinationError` when the access was taken over, or if that is unknown.
+  /// - Throws: `FileCoordinationError` if the access was taken over, or if that is unknown.
   /// - Complexity: one rename.
   package func renew() throws {
     try reporting(kind.action, path: location.text) { try claim?.renew() }
@@ -194,7 +194,7 @@ package final class ItemAccess: Sendable {
 
   /// Ends an access to the item itself.
   ///
-  /// - Throws: `overtaken` when another process had it meanwhile.
+  /// - Throws: `overtaken` if another process had it meanwhile.
   package func endInPlace(_ removal: SiteRemoval) throws {
     // No process could take it over before its program had ended, and a later loss does not matter.
     let isSafe = claim?.isHandedOn ?? true
@@ -203,7 +203,7 @@ package final class ItemAccess: Sendable {
     if let loss, kind.claim == .inPlace { throw loss }
   }
 
-  /// Ends the access of a reader.
+  /// Ends a reader's access.
   ///
   /// - Throws: `overtaken` for a directory that was replaced meanwhile, because the reader may have
   ///   seen parts of both. A file is whole however often it is replaced.
@@ -227,7 +227,7 @@ package final class ItemAccess: Sendable {
 }
 
 extension [ItemAccess] {
-  /// The cause of an error: an accessor whose access was taken over fails with an error of its own,
+  /// The cause of an error: an accessor whose access was taken over fails with its own error,
   /// because its copy is gone.
   ///
   /// - Parameter isAny: whether an error of any kind can have that cause.

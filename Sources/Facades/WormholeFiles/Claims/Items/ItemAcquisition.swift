@@ -1,7 +1,7 @@
 import Wormhole
 import WormholeSystem
 
-/// Acquires access to one item: attempt after attempt, until one succeeds or the deadline has passed.
+/// Acquires access to one item: tries until an attempt succeeds or the deadline has passed.
 ///
 /// ```
 /// reader                               writer                               publisher
@@ -17,14 +17,14 @@ import WormholeSystem
 final class ItemAcquisition: Waiting {
   private let kind: AccessKind
   private let terms: AccessTerms
-  /// Whether the access must state its purpose, because other processes may have the same purpose: a
-  /// claim states it, a lock does not.
+  /// Whether the access must state its purpose, because other processes may have the same purpose:
+  /// a claim states it, a lock does not.
   private var announcesPurpose: Bool
   /// Gets the sites that this acquisition leaves.
   private let removal: SiteRemoval
 
   private var location: ItemPath
-  /// The item when it was looked for, because it may be moved.
+  /// The item at the first look, because it may be moved.
   private var item: SharedDescriptor?
   private var hasLooked = false
   /// When the access began, on the clock of `LeaseDeclaration.since`.
@@ -34,24 +34,24 @@ final class ItemAcquisition: Waiting {
   private var site: ItemSite?
   /// Whether an earlier attempt looked for the site: then another process may use it.
   private var hasLookedForSite = false
-  /// For the site's lease, which others hold for moments: even a caller that does not wait for others waits
-  /// for that.
+  /// For the site's lease, which others hold only for moments: even a caller that does not wait for
+  /// others waits for it.
   private var request: LeaseRequest?
   private let leaseDeadline: ContinuousClock.Instant
   /// The claim, once it is made; the next step continues from there.
   private var claim: Claim?
-  /// The site, or the directory, when the item was found locked although no process was found at its site.
+  /// The site, or the directory, when the item was found locked with no process at its site.
   private var lockedAmid: FileStatus?
   private var lockedLooks = 0
-  /// The directory above whose contents another process has claimed. The caller must also give up its
-  /// other accesses in that directory, because that process waits for them.
+  /// The directory above whose contents another process has claimed. The caller must also give up
+  /// its other accesses in that directory, because that process waits for them.
   private(set) var givesWayTo: ItemPath?
   /// The place in the line of waiters, and the claim found ahead of it.
   private var place: ClaimLinePlace?
   private var obstacle: ClaimName?
   private var meter = WaitMeter()
 
-  /// - Parameter item: the item that was just found at the location.
+  /// - Parameter item: the item just found at the location.
   init(
     _ location: ItemPath, _ kind: AccessKind, item: SharedDescriptor? = nil,
     under terms: AccessTerms, leaving removal: SiteRemoval
@@ -88,7 +88,7 @@ final class ItemAcquisition: Waiting {
     }
   }
 
-  // A process that left while we had the lease has left the site to us (Tests/Models/claims.pml,
+  // A process that left while we had the lease left the site to us (Tests/Models/claims.pml,
   // GIVE_UP_AT_ONCE).
   private func leaveSite() {
     request = nil
@@ -155,17 +155,17 @@ final class ItemAcquisition: Waiting {
     return .done(ItemAccess(location, kind, claim: nil, lock: lock))
   }
 
-  /// Whether an item that is locked, although no process was found at its site, is locked by a program without
-  /// claims. Otherwise the process that had it locked has left, because an item is unlocked before its claim ends
-  /// (Tests/Models/claims.pml, DROP_SECOND_LOCK), and another one may have it by now. Then something was made or
-  /// removed between two looks, which changes the times of the site, or of the directory.
+  /// Whether an item that is locked, with no process at its site, is locked by a program without
+  /// claims. Otherwise its process has left, because an item is unlocked before its claim ends
+  /// (Tests/Models/claims.pml, DROP_SECOND_LOCK), and another may have it by now. Then something
+  /// was made or removed between two looks, which changes the site's or directory's times.
   private func isLockedByProgram() throws -> Bool {
     let path = ItemSite.path(of: location)
     let now =
       try ifPresent(fileStatus(path))
       ?? fileStatus(location.parent.text + "/", followingLinks: true)
     lockedLooks += 1
-    // In a directory that changes all the time the looks show nothing.
+    // In a directory that constantly changes, the looks show nothing.
     if let last = lockedAmid.take(), now.isUntouched(since: last) || lockedLooks > Self.looks {
       return true
     }
@@ -173,14 +173,14 @@ final class ItemAcquisition: Waiting {
     return false
   }
 
-  /// The pause between two looks: longer than the kernel's clock needs for another time.
+  /// The pause between two looks: longer than the kernel's clock takes to show another time.
   private static let tick: Duration = .milliseconds(20)
   private static let looks = 50
 
   /// Returns a claim that a reader waits for; nil if there is none.
   ///
-  /// - Parameter hasLocked: whether a process has the item locked, which may not have announced yet that
-  ///   it publishes.
+  /// - Parameter hasLocked: whether a process has the item locked, which may not yet have announced
+  ///   that it publishes.
   private func writer(at site: ItemSite, hasLocked: Bool) throws(Errno) -> ClaimName? {
     // A stopped or dead process is ignored, because its unpublished changes are invisible.
     var ignored: Set<ClaimName> = []
@@ -198,9 +198,9 @@ final class ItemAcquisition: Waiting {
     return nil
   }
 
-  /// Whether a reader waits for a writer that works on a copy. It waits for those that were at work when
-  /// it began, because they may have told others of their change (Tests/Models/claims.pml, READ_BEHIND).
-  /// It does not wait for later ones, which may never end, nor for one from whose accessor it was begun.
+  /// Whether a reader waits for a writer that works on a copy. It waits for those that were at work
+  /// when it began, because they may have told others of their change (Tests/Models/claims.pml,
+  /// READ_BEHIND). It ignores later ones, which may never end, and one whose accessor began it.
   private func isAwaited(_ name: ClaimName) -> Bool {
     name.kind == .copying && (kind.isReading || kind == .sharing)
       && name.declaration.since <= began && !terms.enclosing.contains(name.purpose)
@@ -267,10 +267,10 @@ final class ItemAcquisition: Waiting {
       giveUp()
       return try giveWay(to: name, at: directory)
     }
-    // Only after that look: a process that finished before it has replaced the directory by now, and
-    // one that came later has found our claim, or will (Tests/Models/contents.pml, PLACE_FIRST).
+    // Only after that look: a process that finished before has by now replaced the directory, and a
+    // later one has found our claim, or will (Tests/Models/contents.pml, PLACE_FIRST).
     guard try claim.site.isAtItsPlace() else {
-      // No process looks for the claim there any more, or would see anything published there.
+      // No process looks for the claim there any longer, or would see anything published there.
       giveUp()
       return .again
     }
@@ -349,8 +349,7 @@ final class ItemAcquisition: Waiting {
     .timedOut(kind.action, path: location.text, holder: holder, of: what, patience)
   }
 
-  /// Begins again after granted access had to be given up; finds an item that was moved in the
-  /// meantime.
+  /// Begins again after granted access had to be given up; finds an item that was moved meanwhile.
   func beginAgain(givingUp access: ItemAccess) throws {
     if kind.followsMoves { item = try location.openToFollow() }
     claim = nil
@@ -369,18 +368,18 @@ final class ItemAcquisition: Waiting {
   private func followMove() throws {
     guard let item, let place = try location.newPlace(of: item) else { return }
     giveUp()
-    // The site of the old place: no process may use it any more.
+    // The old place's site: no process may use it any longer.
     leaveSite()
     location = place
     self.item = try place.openToFollow()
     survey = AccessSurvey(purpose: terms.purpose)
   }
 
-  /// Releases everything that is held so far.
+  /// Releases everything held so far.
   func giveUp() {
     place = nil
     guard let claim = self.claim.take() else { return }
-    // Findings under the claim are void, because others may begin without it now
+    // Findings under the claim are void, because others may now begin without it
     // (Tests/Models/contents.pml, KEEP_PASSED). The item is unlocked first.
     survey.forgetFindings()
     claim.end(removal)

@@ -12,7 +12,7 @@ import WormholeToolkit
 final class ItemLock: Sendable {
   private let file: FileDescriptor
   let status: FileStatus
-  /// What this process reads with it.
+  /// What this process reads under it.
   private let reading = Mutex<OwnReaders.Reading?>(nil)
 
   private init(_ file: consuming FileDescriptor) throws(Errno) {
@@ -20,18 +20,18 @@ final class ItemLock: Sendable {
     self.file = file
   }
 
-  // A child that is being started at this moment shares the open file, and would keep the lock
-  // until it runs its program.
+  // A child being started at this moment shares the open file, and would keep the lock until it
+  // runs its program.
   deinit {
     if let reading = reading.withLock({ $0 }) { OwnReaders.end(reading) }
-    // Closing the descriptor, which comes next, ends the lock as well.
+    // Closing the descriptor, which comes next, also ends the lock.
     try? file.unlock()
   }
 
   /// Opens the item at a location to lock it.
   ///
-  /// - Parameter found: the status of the item, if the caller has just read it.
-  /// - Returns: nil if it is missing, is of a kind without locks, or this user may not read it.
+  /// - Parameter found: the item's status, if the caller has just read it.
+  /// - Returns: nil if it is missing, is of a kind without locks, or may not be read by this user.
   static func open(
     _ location: ItemPath, found: FileStatus? = nil
   ) throws(Errno) -> ItemLock? {
@@ -44,14 +44,14 @@ final class ItemLock: Sendable {
       ItemLock(FileDescriptor.open(location.text, [.readOnly, .noFollow, .nonBlocking])))
   }
 
-  /// Opens and locks a file to read it, if one look finds nothing in the way, as for most files: no
+  /// Opens and locks a file to read it if one look finds nothing in the way, as for most files: no
   /// site and no claim above. An acquisition finds out the rest.
   ///
-  /// In the order of `ItemAcquisition`: a process that is not seen after the file is locked finds the
-  /// lock (Tests/Models/claims.pml, LOOK_FIRST).
+  /// In the order of `ItemAcquisition`: a process that is not seen after the file is locked finds
+  /// the lock (Tests/Models/claims.pml, LOOK_FIRST).
   ///
-  /// - Returns: nil unless this access can begin at once; with the containers whose presenters would
-  ///   have to be asked.
+  /// - Returns: nil unless this access can begin at once; with the containers whose presenters
+  ///   would have to be asked.
   /// - Complexity: eight system calls, and two for the end.
   static func undisturbed(
     _ item: ItemPath
@@ -81,7 +81,7 @@ final class ItemLock: Sendable {
       ?? true
   }
 
-  /// Notes that this process reads the item, which does not keep its own accesses of the purpose out.
+  /// Notes that this process reads the item; its own accesses of the purpose are not kept out.
   func isRead(for purpose: String) {
     reading.withLock { $0 = $0 ?? OwnReaders.begin(status, for: purpose) }
   }
@@ -117,9 +117,9 @@ struct ReadersWait {
   private var observed = Observed()
 
   /// - Parameters:
-  ///   - found: The status of the item, if the caller has just read it.
-  ///   - opened: The lock to take at the first look, if it is that of the item.
-  /// - Returns: the lock that readers hold; nil when there are none.
+  ///   - found: The item's status, if the caller has just read it.
+  ///   - opened: The lock to take at the first look, if it is the item's.
+  /// - Returns: the lock that readers hold; nil if there are none.
   mutating func look(
     at location: ItemPath, found: FileStatus? = nil, opened: ItemLock? = nil,
     _ mode: LockMode = .exclusive, for purpose: String, now: ContinuousClock.Instant = .now

@@ -1,12 +1,12 @@
 import Wormhole
 package import WormholeSystem
 
-/// The place of an item: an absolute path without symbolic links, "." and "..", so two processes
-/// that name the same file by different paths find the same place. Paths are compared byte for
-/// byte: two that Swift's strings call equal ("é" composed and decomposed) are different files.
+/// An item's place: an absolute path without symbolic links, "." and "..", so two processes that
+/// name the same file by different paths find the same place. Paths are compared byte for byte: two
+/// that Swift's strings call equal ("é" composed and decomposed) are different files.
 package struct ItemPath: Hashable, Sendable {
   package let bytes: [UInt8]
-  /// The path as text; invalid UTF-8 is repaired, and then the text names nothing.
+  /// The path as text; invalid UTF-8 is repaired, and the text then names nothing.
   package let text: String
 
   package init(_ text: String) {
@@ -17,7 +17,7 @@ package struct ItemPath: Hashable, Sendable {
   package static func == (left: ItemPath, right: ItemPath) -> Bool { left.bytes == right.bytes }
 
   package func hash(into hasher: inout Hasher) {
-    // At once: the array's own way is byte by byte.
+    // All at once: the array itself does it byte by byte.
     bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
   }
 
@@ -35,13 +35,13 @@ package struct ItemPath: Hashable, Sendable {
     return end == 0 ? ItemPath("/") : ItemPath(bytes: Array(bytes[..<end]))
   }
 
-  /// All directories above, the nearest first and the root last.
+  /// All directories above, nearest first and the root last.
   package var ancestors: [ItemPath] { lineage(having: "", levels: 1...) { _ in true } }
 
-  /// This path and all directories above that contain an entry of a name, the nearest first.
+  /// This path and all directories above that contain an entry of a name, nearest first.
   ///
   /// - Parameters:
-  ///   - levels: those to look at; 0 is this path.
+  ///   - levels: the levels to look at; 0 is this path.
   ///   - isThere: whether the entry exists at a path.
   /// - Complexity: one call of `isThere` for each.
   package func lineage(
@@ -61,7 +61,7 @@ package struct ItemPath: Hashable, Sendable {
     }
   }
 
-  /// The directories above that may have a site, the nearest first; the root has none.
+  /// The directories above that may have a site, nearest first; the root has none.
   ///
   /// - Complexity: one system call for each directory above.
   var coordinatedAncestors: [ItemPath] {
@@ -73,7 +73,7 @@ package struct ItemPath: Hashable, Sendable {
     while end > 0 {
       let start = exact.start(ofNameTo: end)
       path.compose(exact.bytes[..<start], ItemSite.prefix, exact.bytes[start..<end])
-      // It fails for a name that is too long for the prefix, and so has a shorter one.
+      // Fails for a name that is too long for the prefix, whose site has a shorter one.
       let mayExist = (try? exists(path, at: Directory.current)) ?? true
       if mayExist { found.append(ItemPath(bytes: Array(exact.bytes[..<end]))) }
       end = start - 1
@@ -89,7 +89,7 @@ package struct ItemPath: Hashable, Sendable {
     bytes[..<end].lastIndex(of: Self.slash).map { $0 + 1 } ?? 0
   }
 
-  /// The name with an ending, cut to what a file name may have.
+  /// The name with an ending, cut to a file name's maximum length.
   func name(ending: String) -> String {
     var name = name.text
     while name.utf8.count + ending.utf8.count > 255 { name.removeLast() }
@@ -100,14 +100,14 @@ package struct ItemPath: Hashable, Sendable {
     ItemPath(bytes: (bytes.count == 1 ? [] : bytes) + [Self.slash] + name.bytes)
   }
 
-  /// Whether the other lies in this directory, at any depth.
+  /// Whether the other path lies in this directory, at any depth.
   package func contains(_ other: ItemPath) -> Bool {
     if bytes.count == 1 { return other.bytes.count > 1 }
     return other.bytes.count > bytes.count && other.bytes[bytes.count] == Self.slash
       && other.bytes.starts(with: bytes)
   }
 
-  /// The names on the way from this directory to the other; nil if it is not inside.
+  /// The names on the way from this directory to the other path; nil if that is not inside.
   package func components(to other: ItemPath) -> [FileName]? {
     guard contains(other) else { return nil }
     return other.bytes[bytes.count...].split(separator: Self.slash).map {
@@ -115,7 +115,7 @@ package struct ItemPath: Hashable, Sendable {
     }
   }
 
-  /// The new place if `old`, which is this or contains it, was moved; nil if it is elsewhere.
+  /// The new place if `old`, which is this path or contains it, was moved; nil if it is elsewhere.
   package func moved(from old: ItemPath, to new: ItemPath) -> ItemPath? {
     if self == old { return new }
     guard old.contains(self) else { return nil }
@@ -124,7 +124,7 @@ package struct ItemPath: Hashable, Sendable {
   }
 
   /// The order in which several items are acquired: a directory, all its contents, then what
-  /// follows it. With its contents elsewhere in the order, two accesses could wait for each other.
+  /// follows. If its contents were elsewhere in the order, two accesses could wait for each other.
   package static func precedes(_ left: ItemPath, _ right: ItemPath) -> Bool {
     left.bytes.lexicographicallyPrecedes(right.bytes) {
       ($0 == slash ? 0 : $0) < ($1 == slash ? 0 : $1)
@@ -140,7 +140,7 @@ extension ItemPath {
   /// - Parameter followingLink: whether a symbolic link stands for its target.
   /// - Returns: its place, and the item itself if it was opened for that.
   /// - Throws: `directoryMissing`; `notAnItem` for the root directory; errors of the kernel.
-  /// - Complexity: two system calls for an existing item, by a path without links; otherwise eight,
+  /// - Complexity: two system calls for an existing item by a path without links; otherwise eight,
   ///   and five more for each link.
   package static func find(
     _ path: String, followingLink: Bool
@@ -164,7 +164,7 @@ extension ItemPath {
     }
   }
 
-  /// The current status of the entry, of the link itself if it is one; nil if there is no entry.
+  /// The entry's current status, for a link that of the link itself; nil if there is no entry.
   package func status() throws(Errno) -> FileStatus? {
     try tolerating([.noSuchFile, .notDirectory], fileStatus(text))
   }
@@ -172,7 +172,7 @@ extension ItemPath {
   /// The kernel's canonical path for a path. Directories that do not exist yet are kept as written.
   ///
   /// - Parameter followingLink: whether an item that is a symbolic link stands for its target.
-  /// - Throws: `Errno` where a directory on the way may not be looked at; `.tooManyLinks`.
+  /// - Throws: `Errno` if a directory on the way may not be looked at; `.tooManyLinks`.
   package static func canonical(_ written: String, followingLink: Bool) throws(Errno) -> ItemPath {
     if let found = asWritten(written) { return found.place }
     return try resolved(written, followingLink, takesMissing: true)
@@ -208,7 +208,7 @@ extension ItemPath {
     }
   }
 
-  /// Whether an absolute path has only names in it, and none of coordination's own: see `isPutAway`.
+  /// Whether an absolute path has only names, and none of coordination's own: see `isPutAway`.
   private var isPlain: Bool {
     let (slash, dot) = (Self.slash, Self.dot)
     guard bytes.first == slash, bytes.last != slash else { return false }
@@ -244,7 +244,7 @@ extension ItemPath {
     }
   }
 
-  // The kernel's path of a directory (proc_pid_fd(5)); nil if it has none.
+  // The kernel's path for a directory (proc_pid_fd(5)); nil if it has none.
   private static func realDirectory(_ written: ArraySlice<UInt8>) throws(Errno) -> ItemPath? {
     let directory = String(decoding: written, as: UTF8.self)
     for _ in 0..<mostLinks {
@@ -256,7 +256,7 @@ extension ItemPath {
       // Nil if the target is not valid UTF-8.
       let path = try tolerating([.illegalByteSequence], linkTarget(door))
       let status = try open.status()
-      // Replaced between the two calls: so it has been moved or removed.
+      // Replaced between the two calls: it was moved or removed.
       guard status.links > 0, path.map({ ItemPath($0).isPutAway }) != true else { continue }
       let named = try path.flatMap { path throws(Errno) in
         try tolerating([.noSuchFile, .notDirectory, .accessDenied], fileStatus(path))
@@ -300,8 +300,8 @@ extension ItemPath {
     try Self.openDirectory(parent.text + "/", [.pathOnly, .directory])
   }
 
-  /// Opens a directory by a path that had no link when it was found; another user may have planted one
-  /// since. A door to another mount namespace is one of the kernel's own.
+  /// Opens a directory by a path that had no link when it was found; another user may have planted
+  /// one since. A door to another mount namespace is one of the kernel's own.
   static func openDirectory(
     _ path: String, _ options: OpenOptions
   ) throws(Errno) -> FileDescriptor {
@@ -316,12 +316,12 @@ extension ItemPath {
 
   /// Opens the item at the beginning of a wait, to find it if it is moved meanwhile.
   ///
-  /// - Returns: nil when there is no item yet.
+  /// - Returns: nil if there is no item yet.
   func openToFollow() throws(Errno) -> SharedDescriptor? {
     try ifPresent(SharedDescriptor(FileDescriptor.open(text, [.pathOnly, .noFollow])))
   }
 
-  /// The current place of an item that was opened here, if this place is empty now.
+  /// The current place of an item that was opened here, if this place is now empty.
   ///
   /// The kernel knows the current place of an open file (proc_pid_fd(5)). An item that was
   /// published again and then moved is not found, because that is a different file.
@@ -330,7 +330,7 @@ extension ItemPath {
     let status = try item.descriptor.status()
     guard status.links > 0 else { return nil }
     let path = try linkTarget("/proc/self/fd/\(item.descriptor.rawValue)")
-    // On its way out: an entry of a site is no item any more.
+    // It is being removed: an entry of a site is no longer an item.
     guard !ItemPath(path).isInSite else { return nil }
     do {
       let place = try ItemPath.find(path, followingLink: false).place

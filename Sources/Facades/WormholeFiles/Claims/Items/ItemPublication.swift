@@ -2,11 +2,11 @@ package import Wormhole
 import WormholeSystem
 import WormholeToolkit
 
-/// Publishes an accessor's private copy in one step: attempt after attempt, as long as readers or other
-/// processes are in the way. The caller ends the access afterwards.
+/// Publishes an accessor's private copy in one step: tries as long as readers or other processes
+/// are in the way. The caller ends the access afterwards.
 ///
-/// Under the site's lease no process can take the claim away: the claim still exists, or nothing is
-/// published.
+/// Under the site's lease no process can take the claim away: either the claim still exists, or
+/// nothing is published.
 final class ItemPublication: Waiting {
   private let access: ItemAccess
   private let copy: StagedCopy
@@ -65,8 +65,8 @@ final class ItemPublication: Waiting {
     }
     old = try location.status()
     if isOfDirectory(change) {
-      // While a directory is replaced, no process may be in the middle of a change inside it, because
-      // the change would be made in the old directory.
+      // While a directory is replaced, no process may be changing something inside it, because the
+      // change would be made in the old directory.
       try claim.beginPublishing(coversContents: true)
       if let obstacle = try survey.lookInside(location) {
         return try wait(for: obstacle.holder, obstacle.what)
@@ -78,16 +78,16 @@ final class ItemPublication: Waiting {
         try TreeSynchronization.run(location.name, status, at: claim.descriptor)
       }
     }
-    // The file is still open from the copy, unless it was replaced since.
+    // The file is still open from copying, unless it was replaced since.
     if let lock = try survey.lookForReaders(
       of: location, found: old, opened: access.takeLock())
     {
-      // New readers wait from now on, so that the wait for readers ends.
+      // From now on new readers wait, so that the wait for readers ends.
       try claim.beginPublishing()
       return try wait(for: lock.holder(), "a lock on it")
     }
     if survey.passesOwnReaders(of: location), claim.name.kind != .publishing {
-      // New readers wait from now on, and those that came before are found by the next look.
+      // From now on new readers wait, and the next look finds those that came before.
       try claim.beginPublishing()
       return .again
     }
@@ -101,8 +101,8 @@ final class ItemPublication: Waiting {
     return old?.kind == .directory
   }
 
-  // Not under the lease, because there may be many entries. Coordinated changes of them are kept out
-  // from here on.
+  // Not under the lease, because there may be many entries. From here on, coordinated changes of
+  // them are kept out.
   private func compareEntries() throws {
     guard copy.hasEntries, compared == nil else { return }
     let named = 3
@@ -162,8 +162,8 @@ final class ItemPublication: Waiting {
       try FileDescriptor.open(location.parent.text, [.readOnly, .directory]).synchronize()
       try lease.held.descriptor.synchronize()
     }
-    // The change is visible from here on: a leftover that cannot be removed does not make it a failure,
-    // and a process that is stopped here and loses its claim was not overtaken.
+    // From here on the change is visible: a leftover that cannot be removed does not make it a
+    // failure, and a process that is stopped here and loses its claim was not overtaken.
     let isFile = if case .replaced(let status) = change { status.kind == .regular } else { false }
     claim.endIfEmpty(under: lease, maySiteStay: isFile)
     return .done(isReported ? published.map { .replaced($0) } ?? .removed : change)
@@ -180,7 +180,7 @@ final class ItemPublication: Waiting {
 
   // Beside the item, where its owner looks for it.
   private func keepingCopy(_ error: any Error) -> any Error {
-    // Also when others had the item all the time: the accessor has done its work.
+    // Even if others had the item all the time: the accessor has done its work.
     guard let conflict = error as? FileCoordinationError,
       [.conflict, .timedOut].contains(conflict.code)
     else { return error }
@@ -204,8 +204,8 @@ final class ItemPublication: Waiting {
       throw Errno.noSuchFile
     }
     isInLease = true
-    // For files the rename of an atomic save: file systems then write the content first, so that a
-    // loss of power leaves the old or the new one (ext4(5), auto_da_alloc).
+    // For files, the rename of an atomic save: file systems then write the content first, so that a
+    // power loss leaves the old or the new one (ext4(5), auto_da_alloc).
     let isFileForFile = status.kind != .directory && old.map { $0.kind != .directory } ?? false
     do {
       try lease.moveOut(
@@ -228,7 +228,7 @@ final class ItemPublication: Waiting {
 }
 
 /// The process that published a file through a coordinator: an extended attribute of the file, set
-/// on the private copy before that replaces the item. So there is no second file, and the attribute
+/// on the private copy before it replaces the item. So there is no second file, and the attribute
 /// exists exactly when the content does.
 ///
 /// ```
@@ -241,11 +241,11 @@ final class ItemPublication: Waiting {
 /// n bytes   the name of its program, in UTF-8, at most 15
 /// ```
 /// All numbers have their most significant byte first. A program that changes the file without a
-/// coordinator changes its size or time, and a copy has another inode: then no process is named.
+/// coordinator changes its size or time, and a copy has another inode: no process is then named.
 /// The same holds for directories, and for file systems without extended attributes.
 ///
-/// It has at most 52 bytes, because beside its name no more fit into an inode of ext4. A longer one
-/// takes a block of the disk for each file, which is allocated and freed with each publication.
+/// It has at most 52 bytes, because beside its name no more fit into an ext4 inode. A longer one
+/// takes a disk block for each file, allocated and freed with each publication.
 package enum ItemPublisher {
   static let attribute = FileName("user.wormhole.publisher")
 

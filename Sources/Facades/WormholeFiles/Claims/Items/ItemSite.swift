@@ -17,7 +17,7 @@ import WormholeSystem
 ///   trash-<nonce>/                                about to be removed
 /// ```
 ///
-/// The leftovers of a crash are unlocked; so the next process recognizes and removes them.
+/// A crash's leftovers are unlocked, so the next process recognizes and removes them.
 package final class ItemSite: Sendable {
   let location: ItemPath
   /// The place where a process looks for it.
@@ -83,8 +83,8 @@ package final class ItemSite: Sendable {
   /// Opens the site of an item.
   ///
   /// - Parameters:
-  ///   - location: the item's, as far as the site's name shows it.
-  ///   - path: the site's, if it is known.
+  ///   - location: the item's place, as far as the site's name shows it.
+  ///   - path: the site's path, if it is known.
   /// - Returns: nil if there is no site.
   /// - Throws: `unsafe`; errors of the kernel.
   static func open(
@@ -97,10 +97,10 @@ package final class ItemSite: Sendable {
     return try ItemSite(location, open, at: path, isNew: isNew)
   }
 
-  /// Opens the site of an item as a visitor: nil also for a site that this user may not open.
+  /// Opens an item's site as a visitor: nil also for a site that this user may not open.
   ///
-  /// - Parameter isOwn: whether nil, too, for a site that no process of this user uses: it came with
-  ///   a copy or an archive, or belongs to another user, as its directory does.
+  /// - Parameter isOwn: whether to return nil also for a site that no process of this user uses: it
+  ///   came with a copy or an archive, or belongs to another user, as its directory does.
   static func openIfPermitted(
     _ location: ItemPath, at path: String? = nil, isOwn: Bool = false
   ) throws -> ItemSite? {
@@ -115,12 +115,12 @@ package final class ItemSite: Sendable {
     }
   }
 
-  /// The limit of replacements of a directory in a row while a site is made in it.
+  /// How many times in a row a directory may be replaced while a site is made in it.
   private static let replacements = 100
 
   /// Opens the site, and makes it if it is missing.
   ///
-  /// - Parameter isMissing: whether it is probably missing; only decides what is tried first.
+  /// - Parameter isMissing: a hint: it is probably missing; only decides what is tried first.
   /// - Complexity: two system calls if it exists; else the directory's status, a `mkdir`, and both.
   static func openOrMake(_ location: ItemPath, isMissing: Bool = false) throws -> ItemSite {
     let path = path(of: location)
@@ -136,8 +136,8 @@ package final class ItemSite: Sendable {
         if access == .owner, !ForeignLinks.areRefused {
           try access.makeDirectoryIfMissing(path, at: Directory.current)
         } else {
-          // By name: a directory for a group is opened beneath its parent, and no link of another user leads
-          // elsewhere.
+          // By name: a directory for a group is opened beneath its parent, and no link of another
+          // user leads elsewhere.
           let parent = try location.openParent()
           try access.makeDirectoryIfMissing(
             name(of: location), at: parent.rawValue, staging: prefix)
@@ -146,8 +146,8 @@ package final class ItemSite: Sendable {
         if [.accessDenied, .notPermitted, .readOnlyFileSystem].contains(error) {
           throw unwritable(location, error)
         }
-        // The directory was just replaced, or is gone: then opening it fails. Not again and again,
-        // because some directories that accept no entries fail in this way (/proc).
+        // The directory was just replaced, or is gone: opening it then fails. Not forever, because
+        // some directories that accept no entries fail this way (/proc).
         guard error == .noSuchFile else { throw error }
         if attempt >= replacements { throw unwritable(location, error) }
       }
@@ -194,7 +194,7 @@ package final class ItemSite: Sendable {
     }
   }
 
-  /// A directory whose group may write in it, and whose files belong to the group, is a shared one.
+  /// A directory whose group may write to it, and whose files belong to the group, is a shared one.
   private static func access(in parent: FileStatus) -> ContainerAccess {
     guard parent.permissions & 0o2020 == 0o2020 else { return .owner }
     ForeignLinks.expect()
@@ -210,7 +210,7 @@ package final class ItemSite: Sendable {
     if status.permissions & 0o007 == 0 {
       if isOurs { return access }
       let parent = try fileStatus(location.parent.text + "/", followingLinks: true)
-      // Only in a shared directory, and of its own group: in /tmp anybody may make one.
+      // Only in a shared directory, and of its own group: in /tmp any user may make one.
       if access == .group, self.access(in: parent) == .group, status.group == parent.group,
         Program.isMember(ofGroup: status.group)
       {
@@ -249,10 +249,10 @@ package final class ItemSite: Sendable {
     }
   }
 
-  /// The directory for a new claim, if the last one of this process has left its own in the lease.
+  /// The directory for a new claim, if this process's last one left its own in the lease.
   func takeSpare() -> KeptSite.Spare? { keptSite.withLock(\.self)?.takeSpare() }
 
-  /// Leaves the lease open after a claim was made, if the site is kept and no other process uses it.
+  /// Leaves the lease open after a claim is made, if the site is kept and no other process uses it.
   func keepOpen(_ lease: Lease, with claim: String) {
     guard let keptSite = keptSite.withLock(\.self),
       lease.surroundings.allSatisfy(self.lease.isOfNobody)
@@ -260,7 +260,7 @@ package final class ItemSite: Sendable {
     keptSite.leave(lease, claim: claim)
   }
 
-  /// Leaves the directory of the only claim in the lease, if the item is changed again and again.
+  /// Leaves the only claim's directory in the lease, if the item is changed again and again.
   ///
   /// - Returns: false if it is not; otherwise the site is to be kept (`KeptSites`).
   func endWarm(
@@ -275,11 +275,11 @@ package final class ItemSite: Sendable {
     return true
   }
 
-  /// Changes the times of the lease, so that a process that has kept the site learns that this one waits.
+  /// Changes the lease's times, so a process that has kept the site learns that this one waits.
   func showWaiting(under lease: Lease) throws(Errno) { try lease.held.touch() }
 
-  // Only where each change of a directory shows in its times, and not in another user's directory: that
-  // user could not open the site. The same holds for a directory of all users.
+  // Only where each change of a directory shows in its times, and not in another user's directory:
+  // that user could not open the site. The same holds for a directory that all users may write to.
   private func makeKeptSite() throws(Errno) -> KeptSite? {
     if let keptSite = keptSite.withLock(\.self) { return keptSite }
     let hasFineTimes = status.changedNanoseconds % 1_000 != 0
@@ -336,7 +336,7 @@ private struct ItemHome: LeaseHome {
       path, at: directory, staging: staging ?? (isOfSite ? ItemSite.trashPrefix : nil))
   }
 
-  // A claim that was not finished, or an old item to be removed; the last process removes it.
+  // An unfinished claim, or an old item to be removed; the last process removes it.
   func setAside(_ name: FileName, at source: Int32) throws(Errno) {
     try rename(
       name, at: source, to: ItemSite.trashPrefix + Nonce.next(), at: site.descriptor.rawValue)

@@ -12,9 +12,9 @@ import WormholeSystem
 ///   the site one that nobody uses, and unlocks it      directory out of held as its own claim
 /// ```
 ///
-/// Others may remove such a site, as they remove one that a killed process has left. A process that waits
-/// for the item changes the times of the lease. Then the next access takes the ordinary way, which is so
-/// much slower that the waiting process comes first, and the site is not kept for a while
+/// Others may remove such a site, as they remove one that a killed process left. A process that
+/// waits for the item changes the lease's times. The next access then takes the ordinary way, which
+/// is so much slower that the waiting process comes first, and the site is not kept for a while
 /// (Tests/Models/claims.pml, WARM).
 final class KeptSites: Sendable {
   static let shared = KeptSites()
@@ -30,7 +30,7 @@ final class KeptSites: Sendable {
   private struct State {
     /// As `ProcessIdentity.forkID`.
     let fork = ProcessIdentity.forkID
-    /// The one that was changed last comes last.
+    /// The most recently changed comes last.
     var items: [Item] = []
     var hasThread = false
 
@@ -41,20 +41,20 @@ final class KeptSites: Sendable {
 
   private let mutex = Mutex(State())
   private let removing = Mutex(())
-  /// The process that removes the sites when it exits; not a forked child of it, in which no thread would
-  /// release the locks.
+  /// The process that removes the sites when it exits; not its forked child, in which no thread
+  /// would release the locks.
   private let owner = Atomic(Int32(0))
 
-  /// How long a site is kept at most, and the longest time between changes in a row.
+  /// How long a site is kept at most, and the longest time between consecutive changes.
   private static let time: Duration = .milliseconds(100)
-  /// The number of changes in a row after which a site is kept: most programs never see one.
+  /// The number of consecutive changes after which a site is kept: most programs never reach it.
   private static let changes = 10
   /// The limit of items whose changes are counted.
   private static let itemLimit = 64
   /// The limit of sites that are kept; each has three descriptors.
   private static let limit = 16
 
-  /// A forked child begins with nothing: the sites are its parent's, and it does not have the thread.
+  /// A forked child begins with nothing: the sites are its parent's, and it lacks the thread.
   private func withState<Result>(_ body: (inout State) -> Result) -> Result {
     mutex.withLock { state in
       if state.fork != ProcessIdentity.forkID { state = State() }
@@ -86,13 +86,13 @@ final class KeptSites: Sendable {
       {
         state.items.remove(at: index)
       }
-      // A site that is kept already is that of a directory with another name.
+      // A site already kept belongs to a directory with another name.
       return item.changes >= Self.changes && !item.hasOthers && item.site == nil
         && state.keptSites < Self.limit
     }
   }
 
-  /// Another process uses the site, too.
+  /// Another process also uses the site.
   func meetOther(_ location: ItemPath) {
     withState { state in
       if let index = state.index(of: location) { state.items[index].hasOthers = true }
@@ -101,8 +101,8 @@ final class KeptSites: Sendable {
 
   /// Keeps a site whose item was counted.
   ///
-  /// - Returns: false if the item was forgotten, another thread's site is kept, too many others are, or no
-  ///   thread can be had to remove it.
+  /// - Returns: false if the item was forgotten, another thread's site is kept, too many others
+  ///   are, or no thread can be started to remove it.
   func keep(_ site: ItemSite) -> Bool {
     withState { state in
       // Since the item was counted, other threads may have kept theirs.
@@ -150,7 +150,7 @@ final class KeptSites: Sendable {
 
   /// Removes the sites.
   ///
-  /// - Parameter isCounted: Whether the changes of an item are counted further.
+  /// - Parameter isCounted: Whether an item's changes are still counted.
   private func remove(_ isCounted: (inout Item) -> Bool) {
     removing.withLock { _ in
       var sites: [ItemSite] = []
@@ -181,14 +181,14 @@ final class KeptSite: Sendable {
   private let lease = KeptLease()
   private let state = Mutex(State())
 
-  /// Takes the lease if nobody was holder since it was left.
+  /// Takes the lease if no one has held it since it was left.
   ///
-  /// - Returns: nil, too, if it was not left open.
+  /// - Returns: also nil if it was not left open.
   func takeLease(of location: ItemPath) throws -> Lease? {
     guard state.withLock({ exchange(&$0.isWarm, with: false) }) else { return nil }
     if let lease = try lease.take(term: Value.standardTerm) { return lease }
     KeptSites.shared.meetOther(location)
-    // The spare went with the lease.
+    // The spare was lost with the lease.
     close()
     return nil
   }
@@ -205,7 +205,7 @@ final class KeptSite: Sendable {
 
   func takeSpare() -> Spare? { state.withLock { $0.spare.take() } }
 
-  /// Closes the lease: the entries of the site are not known any more.
+  /// Closes the lease: the site's entries are no longer known.
   func close() {
     state.withLock { $0 = State() }
     lease.close()

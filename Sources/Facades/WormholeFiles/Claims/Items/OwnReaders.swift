@@ -1,8 +1,8 @@
 import Synchronization
 import WormholeSystem
 
-/// The items that this process reads, with the purposes of these accesses: a coordinator never waits for
-/// itself, nor for another one of its purpose. The lock of a reader does not state its purpose.
+/// The items that this process reads, with the purposes of these accesses: a coordinator never
+/// waits for itself, or for another one of its purpose. A reader's lock does not state its purpose.
 enum OwnReaders {
   struct Reading: Hashable, Sendable {
     fileprivate let item: FileIdentity
@@ -24,15 +24,15 @@ enum OwnReaders {
     }
   }
 
-  /// Whether all that have an item locked are readers of this process, and of a purpose, as far as the
-  /// kernel shows them: not those of another namespace.
+  /// Whether all that have an item locked are readers of this process with a given purpose, as far
+  /// as the kernel shows them: it does not show those of another namespace.
   ///
   /// - Complexity: one look at the kernel's locks if there is such a reader at all.
   static func alone(lock item: FileStatus, for purpose: String) throws(Errno) -> Bool {
     let reading = Reading(item: FileIdentity(item), purpose: purpose)
     guard let count = counts.withLock({ $0[reading] }) else { return false }
     let holders = try LockTable.current().holders(of: item)
-    // The same before and after, or another one may have taken the place of one that ended.
+    // The same before and after; otherwise another one may have taken the place of one that ended.
     return holders.count == count && holders.allSatisfy { $0 == Program.processID }
       && counts.withLock { $0[reading] } == count
   }

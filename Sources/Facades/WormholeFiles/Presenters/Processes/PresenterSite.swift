@@ -6,11 +6,11 @@ import WormholePropertyLists
 import WormholeSystem
 import WormholeToolkit
 
-/// The meeting place of presenters and coordinators of several processes: a container.
+/// The meeting place of several processes' presenters and coordinators: a container.
 ///
 /// A presenter is registered in the presence `own/presence/file-presenters/` with its identifier,
-/// its path, the requests that it answers, and the address of its process's mailbox. It is asked by
-/// a call (`CallEndpoint`), which its process answers but keeps until the coordinator releases it,
+/// its path, the requests that it answers, and its process's mailbox address. It is asked by a call
+/// (`CallEndpoint`). Its process answers the call but keeps it until the coordinator releases it,
 /// because the access is over, or dies: then the presenter gets its item back. It is notified of a
 /// move, even if the mover has ended.
 ///
@@ -74,18 +74,18 @@ final class PresenterSite: Sendable {
   /// All presenters that are registered here, including this process's.
   func members() throws -> [Member] { try presenters.members().compactMap { Member($0, at: self) } }
 
-  /// Presenters of other processes that an access concerns; none if that cannot be read.
+  /// Other processes' presenters that an access concerns; none if that cannot be read.
   ///
   /// - Parameter isConcerned: gets the presented path and the steps that the presenter answers.
-  /// - Complexity: opens and lists one directory; as `Presence.members` for the presenters concerned, and
-  ///   for those that were not there at the last look.
+  /// - Complexity: opens and lists one directory; as `Presence.members` for the presenters
+  ///   concerned, and for those that were not there at the last look.
   func others(_ isConcerned: (ItemPath, AnsweredSteps) -> Bool) -> [Member] {
     func isMeant(_ content: Content) -> Bool {
       content.process != .current && isConcerned(content.path, content.answered)
     }
     let old = known.withLock { $0 }
     var present: [String: Content] = [:]
-    // An access is worth more than the presenters of a container that is damaged or full.
+    // An access matters more than the presenters of a damaged or full container.
     return Diagnostics.reporting(otherwise: []) {
       let looked = try presenters.members { id in
         guard let content = old[id] else { return false }
@@ -120,8 +120,8 @@ final class PresenterSite: Sendable {
   /// - Parameters:
   ///   - isForCallback: whether a presenter's callback waits for the answer.
   ///   - end: called once with the answer or another end of the call, on any thread.
-  /// - Returns: a closure to call when the access is over: the presenter gets its item back, or
-  ///   need not answer any more. Nil if its process has ended, or the call has ended otherwise.
+  /// - Returns: a closure to call when the access is over: the presenter gets its item back, or no
+  ///   longer needs to answer. Nil if its process has ended, or the call has otherwise ended.
   func ask(
     _ member: Member, about demands: [PresenterDemand], isForCallback: Bool,
     end: @escaping @Sendable (CallEnd) -> Void
@@ -139,7 +139,7 @@ final class PresenterSite: Sendable {
       do {
         switch try calls.post(id, message, expires: .never, to: callee) {
         case .posted:
-          // After an error the presenter believes, until this process ends, that the access
+          // After an error the presenter assumes, until this process ends, that the access
           // continues.
           return { Diagnostics.reporting { try self.calls.release(id, at: callee) } }
         case .gone: calls.end(id, as: .died)
@@ -223,8 +223,8 @@ final class PresenterSite: Sendable {
   }
 }
 
-/// Finds the containers in which the presenters of an item register: the nearest that encloses it
-/// and that this user may use, otherwise the user's own for file coordination.
+/// Finds the containers in which an item's presenters register: the nearest enclosing one that this
+/// user may use, otherwise the user's own for file coordination.
 extension PresenterSite {
   private static let sites = Mutex<[String: PresenterSite]>([:])
   /// A process that coordinates in more containers than this opens some of them again.
@@ -232,7 +232,7 @@ extension PresenterSite {
 
   /// The registration site for a presenter of an item; made if it is missing.
   ///
-  /// - Throws: `PresenterError` when the user's own container cannot be used.
+  /// - Throws: `PresenterError` if the user's own container cannot be used.
   static func registering(_ path: ItemPath) throws -> PresenterSite {
     let enclosing = DirectoriesAbove.containers(path, levels: 0...)
     if let nearest = enclosing.lazy.compactMap({ opened(at: $0.text) }).first { return nearest }
@@ -246,8 +246,8 @@ extension PresenterSite {
     }
   }
 
-  /// The sites of all presenters that an access to these items can concern: the presenters of a directory
-  /// far above may have found a different container.
+  /// The sites of all presenters that an access to these items can concern: the presenters of a
+  /// directory far above may have found a different container.
   ///
   /// - Complexity: a look at the item and at its directory, and one system call; without
   ///   `DirectoriesAbove.watched` one for each directory above, and for the user's own container.
@@ -265,7 +265,7 @@ extension PresenterSite {
     return sites
   }
 
-  /// The sites in those of the containers that this user may use.
+  /// The sites in those containers that this user may use.
   static func opened(_ containers: [ItemPath]) -> [PresenterSite] {
     containers.compactMap { opened(at: $0.text) }
   }
@@ -275,7 +275,7 @@ extension PresenterSite {
     do {
       return keep(try SharedContainer(path: path, access: nil))
     } catch {
-      // Another user's, or of a different version: unusable for this process.
+      // Another user's, or of a different version: this process cannot use it.
       return nil
     }
   }
@@ -311,7 +311,7 @@ extension PresenterDemand {
   }
 
   fileprivate var propertyList: PropertyListValue {
-    // A lock is announced by its meaning for presenters, which all versions of this package read.
+    // A lock is announced as what it means for presenters, which all versions of this package read.
     let announced: AccessKind =
       switch kind {
       case .locking: .content

@@ -4,10 +4,10 @@ import WormholeToolkit
 
 /// The known state of a presented item, and how a new look changes it.
 ///
-/// The item is the entry that its path names; when the path names nothing, the descriptor of the
-/// last file there shows that file's place (proc_pid_fd(5)). If a link on the way is pointed elsewhere, the
-/// item is what the path that the user named leads to now, as for `tail -F`. Editors and publishers leave the path
-/// empty for a moment, so only a second look concludes that an item was moved away.
+/// The item is the entry that its path names. If the path names nothing, the descriptor of the last
+/// file there shows that file's place (proc_pid_fd(5)). If a link on the way is pointed elsewhere,
+/// the item is what the path that the user named leads to now, as with `tail -F`. Editors and
+/// publishers leave the path empty briefly: only a second look shows that an item was moved away.
 struct ItemSnapshot {
   /// A result, and after how many milliseconds to look again, if needed.
   struct Result {
@@ -30,8 +30,8 @@ struct ItemSnapshot {
   private var place: ItemPath?
   /// Nil if there is no entry.
   private var tree: ItemTree?
-  /// Watches on the directories above an item: if one is moved or removed the item is elsewhere or
-  /// gone, and if the path is empty, the nearest existing directory reports the appearance.
+  /// Watches on the directories above an item: if one is moved or removed, the item is elsewhere or
+  /// gone; if the path is empty, the nearest existing directory reports the appearance.
   private var anchors: [Watch] = []
   private var isMissing = false
   private let hear: @Sendable (ItemTree.NodeID, WatchNews) -> Void
@@ -64,17 +64,17 @@ struct ItemSnapshot {
     watchWay(to: path)
   }
 
-  /// The way by the path that the user named; nil without links, where it is the way to the item.
+  /// The way by the path that the user named; nil without links, where that is the way to the item.
   private var way: PathWay? {
     guard let named, named.hasPrefix("/") else { return nil }
     let way = PathWay(to: named)
     return way.entries.contains(where: \.isLink) ? way : nil
   }
 
-  /// The place to which the path that the user named leads now, if that is another one. An item that was
-  /// moved is followed until the path leads to an item again.
+  /// The place to which the path that the user named leads now, if it is another one. An item that
+  /// was moved is followed until the path leads to an item again.
   private func elsewhere(than path: ItemPath) -> ItemPath? {
-    // Where a directory on the way may not be looked at any more, the item is watched as before.
+    // If a directory on the way can no longer be looked at, the item is watched as before.
     guard let named, let now = try? ItemPath.canonical(named, followingLink: true), now != path,
       !hasMoved || statusIfVisible(now.text) != nil
     else { return nil }
@@ -83,7 +83,7 @@ struct ItemSnapshot {
 
   var isPresent: Bool { tree != nil }
 
-  /// The place in the tree for a path in the directory.
+  /// The place in the tree of a path in the directory.
   func place(of path: ItemPath) -> ItemTree.Place? {
     self.path?.components(to: path).flatMap { tree?.place(of: $0) }
   }
@@ -143,7 +143,7 @@ struct ItemSnapshot {
     isMissing = false
     guard let new = placeOfFile(), new != place, let status = statusIfVisible(new.text) else {
       tree = nil
-      // It is back already, or was back in between: reported by the same notice.
+      // It is already back, or was back in between: reported by the same notice.
       _ = find(path)
       return [.changed]
     }
@@ -151,11 +151,11 @@ struct ItemSnapshot {
     return [.moved(new)] + (isChanged(to: status, after: events) ? [.changed] : [])
   }
 
-  /// The current place of the last file at the path; nil when it has no name, or none that others
-  /// can use.
+  /// The current place of the last file at the path; nil if it has no name, or none that others can
+  /// use.
   private func placeOfFile() -> ItemPath? {
     guard let tree,
-      // Without /proc its new place is unknown: then it is gone from its old one.
+      // Without /proc its new place is unknown: it is then gone from its old one.
       let target = try? linkTarget("/proc/self/fd/\(tree.root.descriptor.rawValue)"),
       let status = statusIfVisible(target), tree.known.status.isSameFile(as: status)
     else { return nil }
@@ -163,7 +163,7 @@ struct ItemSnapshot {
     return place.isInSite ? nil : place
   }
 
-  /// There is a different file at the path, or one for the first time.
+  /// A different file is at the path, or one for the first time.
   ///
   /// - Returns: whether that is a change of the item itself.
   private mutating func replace(_ path: ItemPath) -> Bool {
@@ -180,9 +180,9 @@ struct ItemSnapshot {
   /// Opens and watches the entry at the path, or watches for it to appear.
   ///
   /// - Parameter old: the previous entry; a directory's tree is kept for comparison.
-  /// - Returns: nil when there is no entry.
+  /// - Returns: nil if there is no entry.
   private mutating func find(_ path: ItemPath, old: ItemTree? = nil) -> FileStatus? {
-    // Each round watches first and then looks; if the item is replaced all the time, a later look
+    // Each round watches first and then looks; if the item is constantly replaced, a later look
     // reports it.
     for _ in 0..<10 {
       tree = openTree(path, old)
@@ -210,7 +210,7 @@ struct ItemSnapshot {
       } else {
         tree = ItemTree(file, status, hear: hear)
       }
-      // Once more, because the attributes may have changed before the tree was watched.
+      // Again, because the attributes may have changed before the tree was watched.
       tree.known = EntryStatus(try file.descriptor.status())
       return tree
     } catch {
@@ -221,8 +221,8 @@ struct ItemSnapshot {
 
   /// Watches the way to a path; the watches of an earlier way end after this.
   ///
-  /// - Returns: false when a directory of the way was made or removed at the same time as its watch: no
-  ///   event has reported it, so the way has to be watched again.
+  /// - Returns: false if a directory on the way was made or removed while its watch was made: no
+  ///   event reported it, so the way has to be watched again.
   @discardableResult
   private mutating func watchWay(to path: ItemPath) -> Bool {
     let hear = hear
@@ -231,8 +231,8 @@ struct ItemSnapshot {
     // The entry below the directory, on the way. An item that exists has its own watch.
     var below = path.name
     var isAwaited = !isPresent
-    // Whether it is the lowest directory that exists, and is removed before all others. It reports that
-    // itself only when no process has it open any more.
+    // Whether it is the lowest directory that exists, and is removed before all others. It reports
+    // that itself only once no process has it open.
     var isLowest = tree?.isOfDirectory ?? false
     for directory in path.ancestors {
       let entry = below
@@ -270,7 +270,7 @@ struct ItemSnapshot {
         })
     }
     anchors = new
-    // Pointed elsewhere before it was watched, so without an event.
+    // Pointed elsewhere before it was watched, so there was no event.
     if way != nil, elsewhere(than: path) != nil { hear(ItemTree.wayID, .everything) }
     return isComplete
   }
@@ -281,7 +281,7 @@ struct ItemSnapshot {
   }
 }
 
-/// The status of an entry at the last look.
+/// An entry's status at the last look.
 struct EntryStatus: Sendable {
   let status: FileStatus
   /// Whether it had just been written.
@@ -308,7 +308,7 @@ struct EntryStatus: Sendable {
   func differs(from new: FileStatus, after events: WatchEvents, writing: WatchEvents) -> Bool {
     if differs(from: new) || (isFresh && !events.isDisjoint(with: writing)) { return true }
     // Extended attributes and access lists leave their only trace in this time. So does adding or
-    // removing a hard link of the file, which does not matter.
+    // removing a hard link to the file, which does not matter.
     return events.contains(.attributes) && status.kind != .directory && status.links == new.links
       && (status.changedSeconds, status.changedNanoseconds)
         != (new.changedSeconds, new.changedNanoseconds)
@@ -316,8 +316,8 @@ struct EntryStatus: Sendable {
 }
 
 extension FileStatus {
-  /// Whether a later look found the same file, not written since. The contents of a directory do
-  /// not count.
+  /// Whether a later look found the same file, not written since. A directory's contents do not
+  /// count.
   func isUnwritten(in new: FileStatus) -> Bool {
     kind == .directory ? isSameFile(as: new) : Version(self) == Version(new)
   }

@@ -5,12 +5,12 @@ import WormholeToolkit
 /// The known state of a presented item: the item itself, and for a directory every entry at any
 /// depth, as of the last look.
 ///
-/// Each directory has a watch, and its events name the entries to look at again; the difference
-/// from the known state is what has happened. A directory is watched first and then listed. If
-/// events were lost, all names of a directory are compared, so that no lasting change is missed.
+/// Each directory has a watch, whose events name the entries to look at again; the difference from
+/// the known state is what has happened. A directory is watched first and then listed. If events
+/// were lost, all names in a directory are compared, so that no lasting change is missed.
 ///
-/// A name that is gone may appear elsewhere a moment later, because the two events of a move are
-/// separate (inotify(7)): it is reported as gone at a later look, which leaves time for the second.
+/// A missing name may appear elsewhere a moment later, because a move's two events are separate
+/// (inotify(7)). So it is reported as gone at a later look, which leaves time for the second.
 struct ItemTree {
   typealias NodeID = Int
 
@@ -42,7 +42,7 @@ struct ItemTree {
 
   /// The item itself.
   static let rootID: NodeID = 0
-  /// The directories above it: events of them do not belong to the tree.
+  /// The directories above it: their events do not belong to the tree.
   static let wayID: NodeID = -1
   static let events: WatchEvents = [
     .attributes, .closedAfterWriting, .created, .deleted, .movedFrom, .movedTo, .selfDeleted,
@@ -65,7 +65,7 @@ struct ItemTree {
   var known: EntryStatus
   let hear: @Sendable (NodeID, WatchNews) -> Void
 
-  // The findings of the look that is under way, and its remaining work.
+  // The findings of the current look, and its remaining work.
   private var path = ItemPath("/")
   private var notices: [PresenterNotice] = []
   private var appeared: [(place: Place, status: FileStatus)] = []
@@ -109,8 +109,8 @@ struct ItemTree {
   ///
   /// - Parameters:
   ///   - path: the current path of the directory.
-  ///   - isLater: whether this is the second look that was to be made a moment later. Other looks,
-  ///     for news of other directories, may come between the two events of a move.
+  ///   - isLater: whether this is the second look, made a moment later. Other looks, for news of
+  ///     other directories, may come between a move's two events.
   ///   - isLast: whether a missing entry is reported as gone at once.
   mutating func look(
     _ news: [NodeID: WatchNews], at path: ItemPath, isLater: Bool = false, isLast: Bool
@@ -219,7 +219,7 @@ extension ItemTree {
       vanished[identity] = Vanished(path: path, entry: entry)
       return
     }
-    // Another name of a file that is gone already, or its number given to the next file.
+    // Another name of a file that is already gone, or its number given to the next file.
     if let node = entry.node { drop(node) }
     notices.append(.subitemChanged(path))
   }
@@ -254,12 +254,12 @@ extension ItemTree {
     set(entry, at: place, insteadOf: nil)
   }
 
-  // An inode number alone proves little, because a file system gives the number of a removed file to the
+  // An inode number alone proves little, because a file system gives a removed file's number to the
   // next new one.
   private func isMoved(_ old: Vanished, to new: FileStatus, at path: ItemPath) -> Bool {
     let known = old.entry.known.status
     guard known.isUnwritten(in: new), known.kind == new.kind, old.path != path else { return false }
-    // Only its number is left of a removed directory, and a new one may have that.
+    // Of a removed directory only its number is left, which a new one may have.
     guard let node = old.entry.node else { return true }
     return nodes[node]?.watch != nil
   }
@@ -324,7 +324,7 @@ extension ItemTree {
       let directory = try FileDescriptor.openBeneath(
         path, at: root.descriptor.rawValue, [.readOnly, .directory])
       if let place = node.place {
-        // Another node may have the name by now.
+        // Another node may now have the name.
         guard let entry = nodes[place.node]?.entries[place.name], entry.node == id,
           try directory.status().isSameFile(as: entry.known.status)
         else { return nil }
@@ -347,7 +347,7 @@ extension ItemTree {
 
   private func path(of id: NodeID) -> ItemPath { names(to: id).reduce(path) { $0.appending($1) } }
 
-  /// The directory that knows of a path below, and the name there; nil if there is none.
+  /// The directory that knows of a path below it, and the name there; nil if there is none.
   func place(of components: [FileName]) -> Place? {
     guard let name = components.last else { return nil }
     var id = Self.rootID

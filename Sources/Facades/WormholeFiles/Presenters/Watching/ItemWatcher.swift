@@ -3,11 +3,11 @@ import Synchronization
 import Wormhole
 import WormholeSystem
 
-/// Watches one presented item and reports its changes, by any program.
+/// Watches one presented item and reports its changes by any program.
 ///
-/// An event only names the place to look at; looks are made on a queue of the watcher's own, one at
-/// a time. While its presenter has an access of its own under way the watcher waits; the
-/// publications of that access then count as known.
+/// An event only names the place to look at; looks are made on the watcher's own queue, one at a
+/// time. While its presenter has its own access under way the watcher waits; that access's
+/// publications then count as known.
 final class ItemWatcher: Sendable {
   private struct Pending {
     var news: [ItemTree.NodeID: WatchNews] = [:]
@@ -37,7 +37,7 @@ final class ItemWatcher: Sendable {
     state.withLock { $0 = look }
   }
 
-  /// The current path of the item; nil while there is none.
+  /// The item's current path; nil while there is none.
   var path: ItemPath? { pending.withLock { $0.path } }
 
   /// The path that the user named, as long as it counts.
@@ -71,7 +71,7 @@ final class ItemWatcher: Sendable {
   private func schedule(after milliseconds: Int?) {
     if let milliseconds {
       return queue.after(.milliseconds(milliseconds)) { [weak self] in
-        // On a busy machine that may be before the second event of a move arrives.
+        // On a busy machine, that may be before the second event of a move arrives.
         ChangeMonitor.shared.afterEvents { [weak self] in
           self?.queue.async { [weak self] in self?.look(isLater: true) }
         }
@@ -87,7 +87,7 @@ final class ItemWatcher: Sendable {
 
   private func look(isLater: Bool = false) {
     update { state in
-      // Excludes: a look that began before a pause and finds what is published after it.
+      // Excludes: a look begins before a pause and finds what is published after it.
       let news = pending.withLock { pending -> [ItemTree.NodeID: WatchNews]? in
         pending.isScheduled = false
         guard pending.pauses == 0, !pending.isCancelled else { return nil }
@@ -102,7 +102,7 @@ final class ItemWatcher: Sendable {
     let before = path
     let result = state.withLock { state -> ItemSnapshot.Result? in
       let result = body(&state)
-      // Before the notices, so that a presenter that hears of a move, and asks, gets the new path.
+      // Before the notices, so that a presenter that learns of a move, and asks, gets the new path.
       remember(state)
       // Under the lock, which only enqueues them: a thread that finds no more news knows that the
       // findings of another thread were reported before.
@@ -123,7 +123,7 @@ final class ItemWatcher: Sendable {
 
   // MARK: The presenter's own accesses, and reported moves
 
-  /// Begins an access of the presenter's own: nothing is reported before it ends.
+  /// Begins one of the presenter's own accesses: nothing is reported before it ends.
   func pause() {
     state.withLock { _ in pending.withLock { $0.pauses += 1 } }
   }
@@ -159,7 +159,7 @@ final class ItemWatcher: Sendable {
     }
   }
 
-  /// A mover reports that an item was moved that is, contains, or lies in this one.
+  /// A mover reports that it moved an item that is, contains, or lies in this one.
   ///
   /// - Parameter isOwn: whether the presenter itself moved it.
   func follow(from old: ItemPath, to new: ItemPath, isOwn: Bool) {
@@ -187,7 +187,7 @@ final class ItemWatcher: Sendable {
     }
   }
 
-  // A look at certain paths as well, at once.
+  // Also looks at certain paths, at once.
   private func look(
     _ state: inout ItemSnapshot?, _ news: [ItemTree.NodeID: WatchNews], at paths: [ItemPath]
   ) -> ItemSnapshot.Result {
