@@ -7,7 +7,7 @@ public protocol Cancellable {
   func cancel()
 }
 
-/// A subscription that ends when it is cancelled or released. A call in another thread is not waited for.
+/// A subscription that ends when it is cancelled or released, without waiting for a running call.
 /// ```swift
 /// var subscriptions: Set<AnyCancellable> = [AnyCancellable { print("it ends") }]
 /// ```

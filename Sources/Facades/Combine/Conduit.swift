@@ -1,15 +1,15 @@
 import Foundation
 
-/// State behind a lock, under which no code of a client runs, not even a `deinit`. `@unchecked`, because values,
-/// closures and subscribers need not be Sendable, as in the original: a value is handed from one thread to the
-/// next, and a subscriber is called by one thread at a time.
+/// State behind a lock, under which no client code runs, not even a `deinit`. `@unchecked`, because
+/// values, closures and subscribers need not be Sendable, as in the original: a value is handed
+/// from one thread to the next, and a subscriber is called by one thread at a time.
 final class Locked<State>: @unchecked Sendable {
   private let lock = NSLock()
   private var state: State
 
   init(_ state: State) { self.state = state }
   func withLock<Value>(_ body: (inout State) -> Value) -> Value { lock.withLock { body(&state) } }
-  /// - Returns: what was there before.
+  /// - Returns: the previous value.
   func exchange<T>(_ path: WritableKeyPath<State, T>, _ new: @autoclosure () -> T) -> T {
     withLock { state in
       defer { state[keyPath: path] = new() }
@@ -18,8 +18,8 @@ final class Locked<State>: @unchecked Sendable {
   }
 }
 
-/// The subscription of one subscriber, and the values for it, in their order. One thread at a time delivers, and
-/// holds no lock. What other threads send meanwhile, or the subscriber itself, that thread delivers next.
+/// One subscriber's subscription, and the values for it, in order. One thread at a time delivers,
+/// without a lock. It also delivers what others, or the subscriber, send meanwhile.
 final class Conduit<Output, Failure: Error>: Subscription, Sendable {
   private struct State {
     /// Nil when it is over.
@@ -42,8 +42,8 @@ final class Conduit<Output, Failure: Error>: Subscription, Sendable {
   private let capacity: Double
   private let scheduler: Locked<(any Scheduler)?>
 
-  /// Gives the subscriber its subscription, before anything else. So many values as `capacity` wait until they
-  /// are asked for; the oldest one leaves for another. Without a scheduler the thread that sends delivers.
+  /// First gives the subscriber its subscription. At most `capacity` values wait until asked for;
+  /// the oldest makes way for another. Without a scheduler the sending thread delivers.
   init(
     _ subscriber: any Subscriber<Output, Failure>, keeping capacity: Double, inputs: Int = 1,
     on scheduler: (any Scheduler)? = nil

@@ -1,5 +1,6 @@
-/// An object that tells of each change before it happens. Each `@Published` property, also of a superclass, sends
-/// `objectWillChange`, which is there without a declaration. A class that declares one sends it itself.
+/// An object that announces each change before it happens. Each `@Published` property, even of a
+/// superclass, sends `objectWillChange`, which needs no declaration. A class that declares one
+/// sends it itself.
 /// ```swift
 /// final class Player: ObservableObject { @Published var volume = 7 }
 /// ```
@@ -22,12 +23,12 @@ extension ObservableObject where ObjectWillChangePublisher == ObservableObjectPu
   public var objectWillChange: ObservableObjectPublisher { publisher(of: self) }
 }
 
-/// Returns the publisher of an object that does not declare one. No lock is held when what leaves the table ends.
+/// The publisher of an object that declares none. What leaves the table ends outside the lock.
 func publisher(of object: AnyObject) -> ObservableObjectPublisher {
   let key = ObjectIdentifier(object)
   return entries.withLock { entries -> (Entry, [ObjectIdentifier: (Entry, AnyObject?)], Entry?) in
     if let known = entries[key], known.object === object { return (known, [:], nil) }
-    // Each time that the table would grow, the publishers of objects that are gone leave.
+    // Whenever the table would grow, the publishers of objects that are gone are removed.
     let all = entries.count == entries.capacity ? entries.mapValues { ($0, $0.object) } : [:]
     if !all.isEmpty { entries = all.filter { $0.value.1 != nil }.mapValues(\.0) }
     let new = Entry(object: object)

@@ -1,9 +1,9 @@
 extension Publisher {
-  /// Publishes what a closure makes of each value, or what a literal key path finds in it.
+  /// Publishes a closure's result for each value, or what a literal key path finds in it.
   public func map<T>(_ transform: @escaping (Output) -> T) -> AnyPublisher<T, Failure> {
     passing { transform }
   }
-  /// Publishes what a closure makes of each value, unless that is nil.
+  /// Publishes a closure's result for each value, unless it is nil.
   public func compactMap<T>(_ transform: @escaping (Output) -> T?) -> AnyPublisher<T, Failure> {
     passing { transform }
   }
@@ -41,7 +41,7 @@ extension Publisher {
     removeDuplicates(by: ==)
   }
 
-  /// Passes on what a closure returns; for nil it asks for another value. Each subscriber has its own closure.
+  /// Passes on a closure's result; for nil, asks for another value. Each subscriber has its own.
   private func passing<T>(_ make: @escaping () -> (Output) -> T?) -> AnyPublisher<T, Failure> {
     AnyPublisher { subscriber in
       let step = make()
@@ -52,7 +52,7 @@ extension Publisher {
     }
   }
 
-  /// Publishes the values of all publishers as they come. It finishes when all have, and fails when one does.
+  /// Publishes all publishers' values as they come. Finishes when all have; fails when one does.
   public func merge(
     with others: any Publisher<Output, Failure>...
   ) -> AnyPublisher<Output, Failure> {
@@ -85,7 +85,7 @@ extension Publisher {
     }
   }
 
-  /// Publishes what a closure makes of the latest values; see `combineLatest(_:)`.
+  /// Publishes a closure's result for the latest values; see `combineLatest(_:)`.
   public func combineLatest<P, T>(
     _ other: some Publisher<P, Failure>, _ transform: @escaping (Output, P) -> T
   ) -> AnyPublisher<T, Failure> { combineLatest(other).map(transform) }

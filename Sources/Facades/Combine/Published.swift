@@ -1,11 +1,11 @@
-/// A property of an object. A change sends the object's `objectWillChange`, then the new value from `$property`,
-/// and then sets the property: the subscribers of both find the old value in it.
+/// An object's property. A change sends the object's `objectWillChange`, then the new value from
+/// `$property`, and then sets it: the subscribers of both find the old value.
 /// ```swift
 /// final class Player { @Published var volume = 7 }
 /// ```
 @propertyWrapper
 public struct Published<Value> {
-  /// The publisher of the value: that of now for each subscriber, and then each new one.
+  /// The publisher of the value: each subscriber gets the current one, and then each new one.
   /// ```swift
   /// func show(_ volume: Published<Int>.Publisher) -> AnyCancellable { volume.sink { print($0) } }
   /// ```
@@ -30,7 +30,7 @@ public struct Published<Value> {
       set {
         objectWillChange.withLock { $0 }?.send()
         subject.send(newValue)
-        // Under the lock, so that the last value that was sent stays.
+        // Under the lock, so that the value sent last stays.
         _ = property.exchange(\.self, subject.latest ?? newValue)
       }
     }
@@ -41,7 +41,7 @@ public struct Published<Value> {
     }
   }
 
-  /// The publisher of the value, which `assign(to:)` takes, too.
+  /// The publisher of the value; `assign(to:)` also takes it.
   public var projectedValue: Publisher
   /// Creates a property with a value.
   public init(wrappedValue: Value) { projectedValue = Publisher(wrappedValue) }

@@ -46,7 +46,7 @@ public protocol Subscriber<Input, Failure> {
   func receive(subscription: any Subscription)
   /// Receives a value, and returns how many more are wanted.
   func receive(_ input: Input) -> Subscribers.Demand
-  /// Receives the end, after which nothing comes.
+  /// Receives the end, after which nothing follows.
   func receive(completion: Subscribers.Completion<Failure>)
 }
 
@@ -64,7 +64,7 @@ public protocol Subscription: Cancellable {
 /// func receive(_ input: Int) -> Subscribers.Demand { .none }
 /// ```
 public enum Subscribers {
-  /// A number of values, in addition to those that were asked for before.
+  /// A number of values, in addition to those already asked for.
   /// ```swift
   /// let two: Subscribers.Demand = .max(2)
   /// ```
@@ -74,7 +74,7 @@ public enum Subscribers {
     public static let unlimited = Demand(count: .infinity)
     /// No more values.
     public static let none = Demand(count: 0)
-    /// At most so many values.
+    /// At most this many values.
     public static func max(_ value: Int) -> Demand { Demand(count: Double(value)) }
   }
   /// How a publisher ended: without an error, or with one.

@@ -1,8 +1,9 @@
 public import Foundation
 
-/// Where and when closures run: `DispatchQueue`, `OperationQueue` and `RunLoop`, or one of a test.
+/// Where and when closures run: `DispatchQueue`, `OperationQueue` and `RunLoop`, or a test's own.
 /// ```swift
-/// let text = CurrentValueSubject<String, Never>("").debounce(for: .seconds(1), scheduler: DispatchQueue.main)
+/// let text = CurrentValueSubject<String, Never>("")
+///   .debounce(for: .seconds(1), scheduler: DispatchQueue.main)
 /// ```
 public protocol Scheduler {
   /// Runs a closure after some time.
@@ -10,7 +11,7 @@ public protocol Scheduler {
 }
 
 extension Publisher {
-  /// Delivers values and the end on a queue or a run loop, in their order.
+  /// Delivers values and the end on a queue or a run loop, in order.
   public func receive(on scheduler: some Scheduler) -> AnyPublisher<Output, Failure> {
     AnyPublisher { subscriber in
       let conduit = Conduit(subscriber, keeping: .infinity, on: scheduler)
@@ -18,7 +19,7 @@ extension Publisher {
     }
   }
 
-  /// Publishes a value when no other came for some time. The end comes at once, without the value that waits.
+  /// Publishes a value if none follows for a time. The end comes at once, dropping a waiting value.
   public func debounce(
     for dueTime: Duration, scheduler: some Scheduler
   ) -> AnyPublisher<Output, Failure> {
@@ -59,7 +60,8 @@ extension OperationQueue: Scheduler {
 }
 
 extension RunLoop: Scheduler {
-  /// Runs a closure in the loop's default mode; on the main queue for the main loop, which async programs never run.
+  /// Runs a closure in the loop's default mode; for the main loop, which async programs never run,
+  /// on the main queue.
   public func schedule(after time: Duration, _ action: @escaping @Sendable () -> Void) {
     if self === RunLoop.main { return DispatchQueue.main.schedule(after: time, action) }
     let timer = Timer(timeInterval: time / .seconds(1), repeats: false) { _ in action() }

@@ -2,7 +2,7 @@ public import Foundation
 public import WormholeUserDefaults
 
 extension NotificationCenter {
-  /// Publishes the notifications of a name, in the thread that posts; with an object, only those of that one.
+  /// Publishes notifications with a name, on the posting thread; with an object, only its own.
   public func publisher(
     for name: Notification.Name, object: AnyObject? = nil
   ) -> AnyPublisher<Notification, Never> {
@@ -15,8 +15,9 @@ extension NotificationCenter {
 }
 
 extension WormholeUserDefaults.UserDefaults {
-  /// Publishes the value of a computed property that reads these defaults, and that after each change by any process.
-  /// Without the option `initial` it begins with the next change; the other options have no effect.
+  /// Publishes the value of a computed property reading these defaults, now and after any process's
+  /// change. Without the option `initial` it begins with the next change; other options have no
+  /// effect.
   public func publisher<Value: Equatable & Sendable>(
     for keyPath: any KeyPath<WormholeUserDefaults.UserDefaults, Value> & Sendable,
     options: NSKeyValueObservingOptions = [.initial, .new]

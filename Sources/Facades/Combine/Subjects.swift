@@ -5,7 +5,7 @@
 public protocol Subject<Output, Failure>: AnyObject, Publisher {
   /// Sends a value to all subscribers; has no effect after the end.
   func send(_ value: Output)
-  /// Ends it for all subscribers, also for those that come later.
+  /// Ends it for all subscribers, even for those that come later.
   func send(completion: Subscribers.Completion<Failure>)
 }
 
@@ -20,7 +20,7 @@ extension Subject where Output == Void {
 /// ```
 public class PassthroughSubject<Output, Failure: Error>: Subject {
   private struct State {
-    /// What a subscriber gets first: only of a subject or a property that has a value.
+    /// What a subscriber gets first, if the subject or property has a value.
     var latest: Output?
     var completion: Subscribers.Completion<Failure>?
     var conduits: [Conduit<Output, Failure>] = []
@@ -44,7 +44,7 @@ public class PassthroughSubject<Output, Failure: Error>: Subject {
     for conduit in conduits { conduit.deliver() }
   }
 
-  /// Ends it for all subscribers, also for those that come later.
+  /// Ends it for all subscribers, even for those that come later.
   public func send(completion: Subscribers.Completion<Failure>) {
     let conduits = state.withLock { state in
       state.completion = state.completion ?? completion
@@ -77,7 +77,7 @@ public class CurrentValueSubject<Output, Failure: Error>: PassthroughSubject<Out
   /// Creates it with a value.
   public init(_ value: Output) { super.init(latest: value) }
 
-  /// The current value. Setting it sends it; subscribers find it set already.
+  /// The current value. Setting it sends it; subscribers find it already set.
   public var value: Output {
     // There is a value from the beginning, and nothing removes it.
     get { latest! }

@@ -1,4 +1,4 @@
-/// A subscriber as closures, so that no operator needs a type of its own.
+/// A subscriber made of closures, so that no operator needs its own type.
 struct Receiver<Input, Failure: Error>: Subscriber {
   let begin: (any Subscription) -> Void
   let end: (Subscribers.Completion<Failure>) -> Void
@@ -25,7 +25,7 @@ extension Publisher {
         },
         end: { if !upstream.exchange(\.self, (nil, true)).isOver { receiveCompletion($0) } },
         next: { value in
-          // An operator above may be at work in another thread.
+          // An operator above may be at work on another thread.
           if !isOver() { receiveValue(value) }
           return .none
         }))

@@ -77,8 +77,8 @@ package enum Conversions {
     }
   }
 
-  /// Returns the stored form of a URL: the path of a file URL, with "~" for the user's own directory, as
-  /// the original stores it; the text of any other URL as data in UTF-8, where the original stores an
+  /// Returns the stored form of a URL: a file URL's path, with "~" for the user's own directory, as
+  /// the original stores it; any other URL's text as UTF-8 data, where the original stores an
   /// archive of Objective-C objects.
   package static func stored(_ url: URL) -> PropertyListValue {
     url.isFileURL
@@ -105,7 +105,7 @@ package enum Conversions {
   }
 }
 
-/// The number or truth value at the beginning of a string, as the getters of the original read it.
+/// The number or truth value at the beginning of a string, as the original's getters read it.
 ///
 /// They use NSString's `integerValue`, `doubleValue` and `boolValue`
 /// (developer.apple.com/documentation/foundation/nsstring/integervalue and its neighbours): white
@@ -141,8 +141,8 @@ struct LeadingNumber {
     guard !whole.isEmpty || !fraction.isEmpty else { return 0 }
     let exponent = scan.exponent()
     let plain = (scan.isNegative ? "-" : "") + "0" + whole + "." + fraction
-    // `Double` reads every text of this form; too large becomes infinite and too small becomes
-    // zero.
+    // `Double` reads every text of this form; one that is too large becomes infinite, one that is
+    // too small becomes zero.
     return Double(plain + "0e" + exponent) ?? 0
   }
 

@@ -11,7 +11,7 @@ import WormholePropertyLists
 public struct DefaultsKey<Content: Codable & Sendable>: Sendable {
   /// The key in the suite.
   public let name: String
-  /// The default: the value of the key until one is stored.
+  /// The default: the key's value until one is stored.
   public let standard: Content
 
   /// Makes a key; touches no file.
@@ -22,11 +22,11 @@ public struct DefaultsKey<Content: Codable & Sendable>: Sendable {
 }
 
 extension GroupDefaults {
-  /// The value of a key. Like the methods of `UserDefaults` it cannot throw: errors are reported to
+  /// A key's value. Like the methods of `UserDefaults` it cannot throw: errors are reported to
   /// `onError`; reading then gives the key's default, and setting changes nothing.
   ///
-  /// `defaults[key] += 1` reads and then writes, so another process may write in between: `update` is
-  /// one step.
+  /// `defaults[key] += 1` reads and then writes, so another process may write in between; `update`
+  /// is one step.
   ///
   /// - Complexity: As `read` and `write`.
   public subscript<Content>(key: DefaultsKey<Content>) -> Content {
@@ -34,7 +34,7 @@ extension GroupDefaults {
     set { reporting(()) { try write(newValue, forKey: key.name) } }
   }
 
-  /// Changes the value of a key in one step: no other change comes between.
+  /// Changes a key's value in one step: no other change comes between.
   ///
   /// - Parameters:
   ///   - key: The key.
@@ -55,7 +55,7 @@ extension GroupDefaults {
       Self.edited(key, body))
   }
 
-  /// Changes the value of a key in one step; see the form without `async`.
+  /// Changes a key's value in one step; see the form without `async`.
   public func update<Content, Result: Sendable>(
     _ key: DefaultsKey<Content>, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil,
@@ -86,7 +86,7 @@ extension GroupDefaults {
 /// }
 /// ```
 ///
-/// Errors are reported to `onError` of the defaults.
+/// Errors are reported to the defaults' `onError`.
 @propertyWrapper
 public struct Default<Content: Codable & Sendable>: Sendable {
   /// The defaults in which it is stored.

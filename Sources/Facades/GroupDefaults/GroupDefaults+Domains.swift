@@ -70,9 +70,9 @@ extension GroupDefaults {
     return contents.mapValues(\.propertyListObject)
   }
 
-  /// Replaces a domain that is never stored: the domain of the command line, which comes first in
-  /// the search list of this object, the domain of registered values, which comes last in every
-  /// search list, or any other domain, which no search list contains.
+  /// Replaces a domain that is never stored: the command line's domain, which comes first in this
+  /// object's search list; the domain of registered values, which comes last in every search list;
+  /// or any other domain, which no search list contains.
   public func setVolatileDomain(_ domain: [String: Any], forName domainName: String) {
     reporting(()) {
       replaceVolatileDomain(domainName, by: try Self.contents(domain))
@@ -93,7 +93,7 @@ extension GroupDefaults {
   }
 }
 
-/// The argument domain: `-key value` pairs of the command line, which precede all stored values.
+/// The argument domain: `-key value` pairs on the command line, which precede all stored values.
 ///
 /// As in swift-corelibs-foundation's UserDefaults.swift, a word that begins with "-" is a key if
 /// the next word does not, and the next word is its value. An XML value is read as a property list

@@ -3,27 +3,27 @@ public import Wormhole
 package import WormholeInspection
 import WormholePropertyLists
 
-/// A whole suite as one value of the program: a property of the type for each key.
+/// A whole suite as one value of a program's type: a property for each key.
 extension GroupDefaults {
   /// Returns the suite as a type of the program, or nil if nothing was ever stored.
   ///
-  /// - Throws: `GroupDefaultsError.wrongType` for keys that the type lacks or has otherwise; as
-  ///   `read(forKey:)`.
+  /// - Throws: `GroupDefaultsError.wrongType` for keys that are missing or have another shape than
+  ///   in the type; as `read(forKey:)`.
   public func readSuite<Content: Decodable>(
     as type: Content.Type = Content.self
   ) throws -> Content? {
     try Self.content(suite().contents())
   }
 
-  /// Changes several keys in one step, as properties of a type of the program. Keys that the type does
-  /// not know keep their values.
+  /// Changes several keys in one step, as properties of a program's type. Keys that the type does
+  /// not have keep their values.
   ///
   /// - Parameters:
   ///   - type: A type that is encoded as a dictionary.
   ///   - durability: What the change survives.
   ///   - deadline: The latest instant to wait for other changes of the suite.
-  ///   - body: Receives the suite, nil if nothing is stored, and leaves the new one there; nil removes
-  ///     the keys of the type. It runs again if the lease was lost.
+  ///   - body: Receives the suite, nil if nothing is stored, and leaves the new one there; nil
+  ///     removes the type's keys. It runs again if the lease was lost.
   /// - Returns: The result of `body`.
   /// - Throws: The error of `body`, or as `readSuite` and `write`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
@@ -80,7 +80,7 @@ extension GroupDefaults {
 }
 
 extension GroupDefaults {
-  /// The treatment of existing keys by an import.
+  /// How an import treats existing keys.
   ///
   /// ```swift
   /// try GroupDefaults(in: container).importSuite(from: file, .merging)
@@ -109,7 +109,7 @@ extension GroupDefaults {
   ///
   /// - Parameters:
   ///   - data: An XML or binary property list from any source, with a dictionary at its top.
-  ///   - mode: The treatment of stored keys that are not imported.
+  ///   - mode: How stored keys that are not imported are treated.
   ///   - durability: What the import survives.
   ///   - deadline: The latest instant to wait for other changes of the same suite.
   /// - Returns: The number of imported keys.
@@ -164,10 +164,10 @@ extension GroupDefaults {
       remedy: "provide an XML or binary property list with a dictionary at its top")
   }
 
-  /// Returns the content of the suite as a property list that Apple's and other tools can read.
+  /// Returns the suite's content as a property list that Apple's and other tools can read.
   ///
-  /// - Throws: `GroupDefaultsError.damaged`, or `badExport` for content that XML has no way to
-  ///   write, such as a string with a control character; `AppGroupError`.
+  /// - Throws: `GroupDefaultsError.damaged`, or `badExport` for content that XML cannot express,
+  ///   such as a string with a control character; `AppGroupError`.
   public func exportSuite(as format: ExportFormat) throws -> Data {
     let suite = try suite()
     let contents = PropertyListValue.dictionary(try suite.contents())
@@ -186,7 +186,7 @@ extension GroupDefaults {
 
 /// For programs that show a container to people.
 extension GroupDefaults {
-  /// Returns what a value of the package holds, if it holds defaults; nil for any other name.
+  /// Returns what one of the package's values holds, if it holds defaults; nil for any other name.
   package static func use(ofOwnValue name: String) -> OwnUse? {
     let (isDefaults, suite) = suite(ofOwnValue: name)
     guard isDefaults else { return nil }
@@ -195,7 +195,7 @@ extension GroupDefaults {
     return OwnUse(title, is: "dictionary of defaults") { $0.dictionaryValue != nil }
   }
 
-  /// Returns whether a value of the package holds defaults, and of which suite; nil for the
+  /// Returns whether one of the package's values holds defaults, and of which suite; nil for the
   /// container's own.
   package static func suite(ofOwnValue name: String) -> (isDefaults: Bool, name: String?) {
     if name == Suite.containers { return (true, nil) }
@@ -203,7 +203,7 @@ extension GroupDefaults {
     return (true, String(decoding: name.utf8.dropFirst(Suite.prefix.utf8.count), as: UTF8.self))
   }
 
-  /// Removes the suite with all of its keys in one step, whatever is in its file.
+  /// Removes the suite with all its keys in one step, whatever its file contains.
   ///
   /// - Returns: Whether there was one.
   /// - Throws: As `write`.
@@ -211,7 +211,7 @@ extension GroupDefaults {
     try suite().value.remove(durability: durability)
   }
 
-  /// Returns the names of the suites of a container, sorted; nil, for the container's own, comes first.
+  /// Returns the names of a container's suites, sorted; nil, for the container's own, comes first.
   ///
   /// - Parameter faults: Takes the entries that cannot be names.
   /// - Returns: The names, including removed suites, whose `storedValues` are nil.

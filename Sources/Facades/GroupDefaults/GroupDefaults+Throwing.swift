@@ -14,7 +14,7 @@ extension GroupDefaults {
     try find(key) { throw $0 }
   }
 
-  /// Returns the value of a key as a type of the program, or nil if there is none.
+  /// Returns a key's value as a type of the program, or nil if there is none.
   ///
   /// - Throws: As `read(forKey:)`; `GroupDefaultsError.wrongType` for a value of another shape.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
@@ -24,7 +24,7 @@ extension GroupDefaults {
     try read(forKey: key).map { try Self.decode(type, $0, forKey: key) }
   }
 
-  /// Returns the content of the suite itself, or nil if it was never written or was removed.
+  /// Returns the suite's own content, or nil if it was never written or was removed.
   ///
   /// - Throws: As `read(forKey:)`.
   public func storedValues() throws -> [String: PropertyListValue]? {
@@ -80,8 +80,7 @@ extension GroupDefaults {
     }
   }
 
-  /// Changes the stored value of a key atomically: no other change comes between reading and
-  /// writing.
+  /// Changes a key's stored value atomically: no other change comes between reading and writing.
   ///
   /// - Parameters:
   ///   - key: Any string.
@@ -145,7 +144,7 @@ extension GroupDefaults {
 
   /// Moves the suite's file into the container's `quarantine/`, if it is damaged and its content
   /// may still be needed. The suite is then empty, or has the version that the container keeps for
-  /// a loss of power.
+  /// a power loss.
   ///
   /// - Returns: The file's new path, or nil if there was none.
   /// - Throws: `AppGroupError`, as `Value.quarantine`.
@@ -156,14 +155,14 @@ extension GroupDefaults {
 
   func write(object: Any?, forKey key: String) throws {
     var object = object
-    // A generic property wrapper of an optional type passes an optional within an optional.
+    // A generic property wrapper with an optional type passes an optional within an optional.
     while let present = object, let optional = present as? any OptionalObject {
       object = optional.wrapped
     }
     try write(object.map { try Conversions.stored($0, forKey: key) }, forKey: key)
   }
 
-  /// Stores an object, if the suite is within limits then.
+  /// Stores an object if the suite is then within limits.
   ///
   /// - Returns: Whether it was stored.
   package func write(
@@ -198,7 +197,7 @@ package struct SuiteLimits: Sendable {
   let keys: Int
   /// The longest key, in bytes of UTF-8.
   let keyBytes: Int
-  /// The size of the suite as a binary property list.
+  /// The suite's size as a binary property list.
   let bytes: Int
 
   package init(keys: Int, keyBytes: Int, bytes: Int) {
@@ -209,8 +208,8 @@ package struct SuiteLimits: Sendable {
 // MARK: The forms for tasks
 
 extension GroupDefaults {
-  /// Returns the value of a key in the search list; see the form without `async`. Blocks no thread
-  /// of the cooperative pool, and reads the suite's file each time.
+  /// Returns a key's value in the search list; see the form without `async`. Blocks no thread of
+  /// the cooperative pool, and reads the suite's file each time.
   public func read(forKey key: String) async throws -> PropertyListValue? {
     let (arguments, suites) = searched
     if let argument = arguments[key] { return argument }

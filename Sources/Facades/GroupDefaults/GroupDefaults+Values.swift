@@ -28,9 +28,9 @@ extension GroupDefaults {
   /// Returns the value of a key as the original does: `String`, a number, `Bool`, `Date`, `Data`,
   /// `[Any]`, `[String: Any]`; nil if there is none.
   ///
-  /// In a program that imports Foundation a number casts to every number type that holds it, as
-  /// with the original, and a boolean to 1 or 0, too. Without Foundation a number is an `Int`, a
-  /// `UInt64` above `Int.max`, or a `Double`, and a boolean is a `Bool` only.
+  /// In a program that imports Foundation a number casts to every number type that can hold it, as
+  /// with the original, and a boolean also to 1 or 0. Without Foundation a number is an `Int`, a
+  /// `UInt64` above `Int.max`, or a `Double`, and a boolean is only a `Bool`.
   ///
   /// The search list is the argument domain, the suite, the added suites, and the registered
   /// values.
@@ -95,7 +95,7 @@ extension GroupDefaults {
     find(defaultName).flatMap(Conversions.url)
   }
 
-  /// Returns all keys of the search list, each with the value that `object(forKey:)` returns.
+  /// Returns all keys in the search list, each with the value that `object(forKey:)` returns.
   public func dictionaryRepresentation() -> [String: Any] {
     var all = Self.registered.withLock(\.self)
     let (arguments, suites) = searched
@@ -127,7 +127,7 @@ extension GroupDefaults {
     store(PropertyListValue(value), defaultName)
   }
 
-  /// Stores a real, as the double of the same value.
+  /// Stores a real, as a double with the same value.
   public func set(_ value: Float, forKey defaultName: String) {
     store(.real(Double(value)), defaultName)
   }
@@ -147,7 +147,7 @@ extension GroupDefaults {
     store(url.map(Conversions.stored), defaultName)
   }
 
-  /// Removes a value from the suite; a search may then find a value of the key in another domain.
+  /// Removes a value from the suite; a search may then find the key's value in another domain.
   public func removeObject(forKey defaultName: String) { store(nil, defaultName) }
 
   private func store(_ value: PropertyListValue?, _ key: String) {
@@ -164,10 +164,9 @@ extension GroupDefaults {
     }
   }
 
-  /// Waits until every change, by this or another process, would survive a loss of power.
+  /// Waits until every change, by this or another process, would survive a power loss.
   ///
-  /// Readers do not need this call, and a stored value survives the death of the process without
-  /// it.
+  /// Readers do not need this call; a stored value survives the death of the process without it.
   ///
   /// - Returns: Whether it succeeded; `onError` receives the reason for a failure.
   /// - Complexity: Two fsyncs on ext4 and xfs, elsewhere three.

@@ -5,17 +5,16 @@ import WormholePropertyLists
 
 /// Defaults that any number of processes share; source-compatible with `UserDefaults(suiteName:)`.
 ///
-/// Every read sees all earlier writes of every process, without any call. Every write is visible to
+/// Every read sees all earlier writes by every process, without any call. Every write is visible to
 /// all processes when it returns, survives the death of this process, and changes only its own key:
-/// writes of other processes to other keys at the same time are kept. `synchronize()`, and
-/// `durability: .durable` where a method has it, return when the suite would also survive a loss of
-/// power.
+/// other processes' simultaneous writes to other keys are kept. `synchronize()`, and `durability:
+/// .durable` where a method has it, return once the suite would also survive a power loss.
 ///
 /// The methods of UserDefaults do not throw. Their errors are reported to `onError`; a getter then
 /// continues with the rest of the search list, and a setter changes nothing. The additional methods
-/// (`read`, `write`, `remove`, `update`, …) throw. Methods of both kinds may block their thread for
-/// the time of a few system calls, and writes for up to ten seconds while another process changes
-/// the same suite. Tasks use the forms with `async`.
+/// (`read`, `write`, `remove`, `update`, …) throw. Both kinds may block their thread for a few
+/// system calls, and writes for up to ten seconds while another process changes the same suite.
+/// Tasks use the forms with `async`.
 ///
 /// A suite is one property-list file with exactly its keys, so other tools can read it: `wormhole
 /// defaults read` or, with the path of `path()`, `plutil` and Python's `plistlib`.
@@ -40,13 +39,13 @@ public final class GroupDefaults: Sendable {
     var addedSuites: [(name: String, suite: Suite)] = []
   }
 
-  /// The registration domain: the fallback values of this process, which are part of its every search
-  /// list.
+  /// The registration domain: this process's fallback values, which are in each of its search
+  /// lists.
   static let registered = Mutex<Suite.Contents>([:])
 
   /// The name that this object was created with.
   let name: String?
-  /// The container of all suites; nil if each is that of a group.
+  /// The container of all suites; nil if each is in its group's container.
   let container: SharedContainer?
   let surroundings: Mutex<Surroundings>
   let reporter = ErrorReporter()
@@ -72,7 +71,7 @@ public final class GroupDefaults: Sendable {
     self.init(name, nil, opened: Result { try Suite.named(name, in: nil) })
   }
 
-  /// Creates the defaults of a group.
+  /// Creates a group's defaults.
   ///
   /// - Parameter group: An App Group identifier; its container is created if it is missing.
   /// - Throws: `AppGroupError`, as opening the container; `GroupDefaultsError.invalidSuiteName`.
@@ -84,8 +83,8 @@ public final class GroupDefaults: Sendable {
   ///
   /// - Parameters:
   ///   - container: The container of the defaults.
-  ///   - suite: Any string; nil is the container's own suite, which is that of its group. For this
-  ///     object, all names of suites mean suites in this container.
+  ///   - suite: Any string; nil is the container's own suite, which is its group's. For this
+  ///     object, all suite names mean suites in this container.
   public convenience init(suite: String? = nil, in container: SharedContainer) {
     self.init(suite, container, opened: .success(Suite(suite, in: container)))
   }
@@ -100,10 +99,10 @@ public final class GroupDefaults: Sendable {
       Surroundings(volatileDomains: [Self.argumentDomain: ArgumentDomain.ofProcess]))
   }
 
-  /// The program's own defaults: those of the group that has the program's name.
+  /// The program's own defaults: those of the group with the program's name.
   public static let standard = GroupDefaults()
 
-  /// Does nothing, because `standard` has no state that would have to be reset.
+  /// Does nothing, because `standard` has no state to reset.
   public static func resetStandardUserDefaults() {}
 
   private static var programName: String {
@@ -111,8 +110,7 @@ public final class GroupDefaults: Sendable {
     return name.isEmpty ? "program" : name
   }
 
-  /// The receiver of errors from methods that cannot throw; by default they are events of
-  /// `Diagnostics`.
+  /// Receives errors from methods that cannot throw; by default they are events of `Diagnostics`.
   public var onError: (@Sendable (any Error) -> Void)? {
     get { reporter.handler }
     set { reporter.handler = newValue }
@@ -125,7 +123,7 @@ public final class GroupDefaults: Sendable {
 
   func suite() throws -> Suite { try opened.get() }
 
-  /// The domains of the search list before the registered values, in their order.
+  /// The search list's domains before the registered values, in order.
   var searched: (arguments: Suite.Contents, suites: [Result<Suite, any Error>]) {
     surroundings.withLock { surroundings in
       (
@@ -167,11 +165,11 @@ public final class GroupDefaults: Sendable {
     /// Other processes may see it from now on.
     case begins
     case isMade
-    /// The call returns next, whether it has changed anything or not.
+    /// The call returns next, whether or not it has changed anything.
     case ends
   }
 
-  /// Calls a closure at each moment of a later change of this object, on the thread that makes it.
+  /// Calls a closure at each moment of this object's later changes, on the changing thread.
   package func onOwnChange(_ observer: @escaping @Sendable (OwnChange) -> Void) {
     ownChange.withLock { $0 = observer }
   }
@@ -184,7 +182,7 @@ public final class GroupDefaults: Sendable {
   }
 }
 
-/// A failure that concerns defaults and not their container.
+/// A failure that concerns defaults, not their container.
 ///
 /// ```swift
 /// let defaults = try GroupDefaults(group: "group.com.example.cinema")
@@ -216,7 +214,7 @@ public struct GroupDefaultsError: DescribedError {
     public static let damaged = Self("damaged")
     /// The name is not allowed for a suite.
     public static let invalidSuiteName = Self("invalidSuiteName")
-    /// The value stored under the key has another type than the requested one.
+    /// The value stored under the key has a type other than the requested one.
     public static let wrongType = Self("wrongType")
     /// The import is not a property list, is hostile, or is not a dictionary.
     public static let badImport = Self("badImport")

@@ -2,10 +2,10 @@ import Synchronization
 import Wormhole
 import WormholePropertyLists
 
-/// The defaults of one suite: one value of a container, a dictionary with exactly the user's keys.
+/// One suite's defaults: one value of a container, a dictionary with exactly the user's keys.
 ///
 /// The last content is kept decoded. It is valid as long as the file is the same publication, which
-/// one system call checks. So every read sees all earlier writes of every process, and hardly any
+/// one system call checks. So every read sees all earlier writes by every process, and hardly any
 /// read opens the file.
 final class Suite: Sendable {
   typealias Contents = [String: PropertyListValue]
@@ -151,8 +151,7 @@ final class Suite: Sendable {
   }
 }
 
-/// The suites that names refer to: of a given container, or, without one, each of the group with
-/// its name.
+/// The suites that names refer to: in a given container, or without one, each in its name's group.
 extension Suite {
   /// Names with another meaning in the original (NSUserDefaults.h).
   static let reserved: Set<String> = [

@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 
 /// An operation whose work is not lost when its queue's operations are cancelled.
-// Unchecked, because its superclass is: everything here is a constant or an atomic.
+// Unchecked, because its superclass is: everything here is constant or atomic.
 final class CertainOperation: Operation, @unchecked Sendable {
   private let work: @Sendable () -> Void
   private let hasRun = Atomic(false)

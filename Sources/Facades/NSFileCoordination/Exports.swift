@@ -1,8 +1,8 @@
-// On Apple's systems these names are Foundation's, so code that used them imports that.
+// On Apple's systems Foundation declares these names, so code that uses them imports that.
 @_exported public import Foundation
 import Wormhole
 
-// The members of these are named without their types: `options: .forDeleting`.
+// Their members are named without the types: `options: .forDeleting`.
 @_exported public import struct WormholeFiles.ReadingOptions
 @_exported public import struct WormholeFiles.WritingOptions
 
@@ -18,9 +18,9 @@ import Wormhole
 public typealias NSErrorPointer = UnsafeMutablePointer<NSError?>?
 
 extension URL {
-  /// Does nothing: Linux has no sandbox that a URL would open; the file's mode decides.
+  /// Does nothing: Linux has no sandbox that a URL could open; the file's mode decides.
   ///
-  /// - Returns: true, as the original where no sandbox forbids the access.
+  /// - Returns: true, like the original if no sandbox forbids the access.
   public func startAccessingSecurityScopedResource() -> Bool { true }
 
   /// Does nothing.
@@ -28,7 +28,7 @@ extension URL {
 }
 
 extension FileManager {
-  /// Returns the directory of a group's container, and makes it at its first use.
+  /// Returns the directory of a group's container, and makes it at the first use.
   ///
   /// - Parameter groupIdentifier: the App Group identifier.
   /// - Returns: nil if the identifier is invalid, or the container cannot be made; the reason is an

@@ -1,23 +1,23 @@
 public import Foundation
 import WormholeFiles
 
-// Foundation on Linux always fails in an accessor, and elsewhere removes the original first. These are
-// preferred to its own: they have no parameters by default, a name that is a text, or a list of options.
+// Foundation on Linux always fails in an accessor, and elsewhere removes the original first. These
+// are preferred to its own: they have no default parameters, a string as name, or an option list.
 extension FileManager {
-  /// Replaces an item with another one in one step, with the mode of that one; see the other form.
+  /// Replaces an item with another in one step, with the other's mode; see the other form.
   @discardableResult
   public func replaceItemAt(_ originalItemURL: URL, withItemAt newItemURL: URL) throws -> URL? {
     try replaceItemAt(originalItemURL, withItemAt: newItemURL, options: [])
   }
 
-  /// Replaces an item with another one in one step. In an accessor that is the URL that it gets.
+  /// Replaces an item with another in one step. In an accessor, the item is the URL that it gets.
   ///
   /// - Parameters:
   ///   - originalItemURL: need not exist; a link stands for its target.
   ///   - newItemURL: is gone afterwards.
   ///   - options: `usingNewMetadataOnly`: the new item keeps its own mode.
   /// - Returns: the URL of the original.
-  /// - Throws: an error of Foundation or of `FileCoordinator`; then the original is as it was, or replaced.
+  /// - Throws: a Foundation or `FileCoordinator` error; the original is then intact, or replaced.
   @discardableResult
   public func replaceItemAt(
     _ originalItemURL: URL, withItemAt newItemURL: URL, options: ItemReplacementOptions
@@ -38,7 +38,7 @@ extension FileManager {
     return originalItemURL
   }
 
-  /// Replaces an item with another one in one step; see the form with options.
+  /// Replaces an item with another in one step; see the form with options.
   @discardableResult
   public func replaceItemAt(
     _ originalItemURL: URL, withItemAt newItemURL: URL, backupItemName: String?
@@ -46,15 +46,15 @@ extension FileManager {
     try replace(originalItemURL, with: newItemURL, backupItemName, [])
   }
 
-  /// Replaces an item with another one in one step, after a copy of the original was made.
+  /// Replaces an item with another in one step, after making a copy of the original.
   ///
   /// - Parameters:
   ///   - originalItemURL: see the form without a backup.
   ///   - newItemURL: is gone afterwards.
-  ///   - backupItemName: the copy's name, beside the item. It takes the place of an earlier copy.
+  ///   - backupItemName: the copy's name, beside the item. It replaces an earlier copy.
   ///   - options: `withoutDeletingBackupItem` keeps the copy; otherwise it is removed at the end.
   /// - Returns: the URL of the original.
-  /// - Throws: as the form without a backup. Then the copy stays.
+  /// - Throws: as the form without a backup. The copy then stays.
   @discardableResult
   public func replaceItemAt(
     _ originalItemURL: URL, withItemAt newItemURL: URL, backupItemName: String,
@@ -63,8 +63,8 @@ extension FileManager {
     try replace(originalItemURL, with: newItemURL, backupItemName, options)
   }
 
-  /// Replaces an item with another one in one step; see the form with a backup's name. This one gets
-  /// options that are written as a list.
+  /// Replaces an item with another in one step; see the form with a backup's name. This one gets
+  /// options written as a list.
   @discardableResult
   public func replaceItemAt(
     _ originalItemURL: URL, withItemAt newItemURL: URL, backupItemName: String?,
@@ -80,7 +80,7 @@ extension FileManager {
     guard let backupName, fileExists(atPath: original.path) else {
       return try replaceItemAt(original, withItemAt: new, options: options)
     }
-    // What stands beside an accessor's copy is gone after the access.
+    // Anything beside an accessor's copy is gone after the access.
     let item = FileCoordinator.place(ofCopy: original.path).map { URL(fileURLWithPath: $0) }
     let backup = (item ?? original).deletingLastPathComponent().appendingPathComponent(backupName)
     if fileExists(atPath: backup.path) { try removeItem(at: backup) }

@@ -9,14 +9,14 @@ public import WormholeFiles
 ///
 /// It has no mechanism of its own: each call is a call of `FileCoordinator`, with these differences
 /// from the original:
-/// - A writing accessor gets the URL of a private copy, which is published in one step when the accessor
-///   returns. So it must write to the URL that it is given, as the original demands, too.
-/// - No call waits longer than 10 seconds for others. Then `error` is set, and the accessor is not run.
+/// - A writing accessor gets the URL of a private copy, which is published in one step when the
+///   accessor returns. So it must write to the URL that it gets, as the original also demands.
+/// - A call waits for others for at most 10 seconds. Then `error` is set; the accessor is not run.
 /// - After 60 seconds others may take over an accessor's access.
-/// - `error` is set exactly if the accessor was not run, as with the original. When an accessor has run and
-///   its changes cannot be published, that is an event of `Diagnostics`. `FileCoordinator` throws it.
-///
-/// Its `Sendable` is unchecked because it is open, as the original: its only property is
+/// - `error` is set exactly if the accessor was not run, as with the original. If an accessor has
+///   run and its changes cannot be published, that is an event of `Diagnostics`. `FileCoordinator`
+///   throws it.
+/// Its `Sendable` is unchecked because it is open, like the original: its only property is
 /// `Sendable`, and a subclass is responsible for its own properties.
 ///
 /// ```swift
@@ -31,9 +31,9 @@ public import WormholeFiles
 /// if let failure { print(failure.localizedDescription) }
 /// ```
 open class NSFileCoordinator: NSObject, @unchecked Sendable {
-  /// How an item is to be read.
+  /// How an item is read.
   public typealias ReadingOptions = WormholeFiles.ReadingOptions
-  /// How an item is to be written; one option at a time.
+  /// How an item is written; one option at a time.
   public typealias WritingOptions = WormholeFiles.WritingOptions
 
   let coordinator: FileCoordinator
@@ -54,16 +54,16 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
   }
 
   /// The purpose of the accesses: accesses of one purpose never wait for each other, even across
-  /// processes. Set it once, before the first access, to a text, and not for a coordinator that was made
-  /// for a presenter. Where the original throws an exception, it stays as it was, and that is an event of
-  /// `Diagnostics`.
+  /// processes. Set it once, before the first access, to a non-empty string, and not for a
+  /// coordinator that was made for a presenter. Where the original throws an exception, it stays
+  /// unchanged, which is an event of `Diagnostics`.
   open var purposeIdentifier: String {
     get { coordinator.purposeIdentifier }
     set { coordinator.purposeIdentifier = newValue }
   }
 
-  /// Gives up every waiting access of this coordinator, and every later one: its call sets the error
-  /// `CocoaError.userCancelled`, and its accessor is not run. Any thread may call this.
+  /// Gives up every waiting access of this coordinator, and every later one: its call sets the
+  /// error `CocoaError.userCancelled`, and its accessor is not run. May be called on any thread.
   open func cancel() { coordinator.cancelPermanently() }
 
   // MARK: Accesses
@@ -72,9 +72,9 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - url: a file or directory; need not exist.
-  ///   - options: how it is to be read.
+  ///   - options: how it is read.
   ///   - outError: gets the reason if the accessor is not run.
-  ///   - reader: gets the URL of the item.
+  ///   - reader: gets the item's URL.
   open func coordinate(
     readingItemAt url: URL, options: ReadingOptions = [], error outError: NSErrorPointer,
     byAccessor reader: (URL) -> Void
@@ -90,9 +90,9 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
   /// Changes an item while no other access does; blocks this thread.
   ///
   /// - Parameters:
-  ///   - url: a file or directory; need not exist. If its directory does not, either, no copy can be
-  ///     published there: the accessor works at the given URL, and may make the directory.
-  ///   - options: how it is to be written.
+  ///   - url: a file or directory; need not exist. If its directory does not exist either, no copy
+  ///     can be published there: the accessor works at the given URL, and may make the directory.
+  ///   - options: how it is written.
   ///   - outError: gets the reason if the accessor is not run.
   ///   - writer: gets the URL to write to.
   open func coordinate(
@@ -107,8 +107,8 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Reads one item and changes another; see the forms for one item. Two such calls never wait for each
-  /// other in a circle.
+  /// Reads one item and changes another; see the forms for one item. Two such calls never wait for
+  /// each other in a circle.
   open func coordinate(
     readingItemAt readingURL: URL, options readingOptions: ReadingOptions = [],
     writingItemAt writingURL: URL, options writingOptions: WritingOptions = [],
@@ -142,8 +142,8 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Asks the presenters of many items to make way, before this coordinator accesses the items one by
-  /// one inside the accessor.
+  /// Asks the presenters of many items to make way, before this coordinator accesses the items one
+  /// by one inside the accessor.
   ///
   /// - Parameters:
   ///   - readingURLs: the items to read.
@@ -174,13 +174,13 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
   /// - Parameters:
   ///   - intents: the items; the accessor finds each at its intent's `url`.
   ///   - queue: where the accessor is called.
-  ///   - accessor: called once: with nil if access was granted, otherwise with the reason. If its changes
-  ///     could not be published, that is an event of `Diagnostics`, because the original has no such case.
+  ///   - accessor: called once: with nil if access was granted, otherwise with the reason. Changes
+  ///     that could not be published are an event of `Diagnostics`: the original has no such case.
   open func coordinate(
     with intents: [NSFileAccessIntent], queue: OperationQueue,
     byAccessor accessor: @escaping @Sendable ((any Error)?) -> Void
   ) {
-    // The access lasts until the accessor has returned, so a queue of its own waits for that.
+    // The access lasts until the accessor has returned, so the call's own queue waits for that.
     let permission = Self.permission(isWriting: intents.contains { !$0.intent.isReading })
     let isCalled = Atomic(false)
     coordinator.coordinate(
@@ -205,8 +205,8 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
   /// Does nothing: a move needs no preparation.
   open func item(at oldURL: URL, willMoveTo newURL: URL) {}
 
-  /// Reports that the accessor of an access `forMoving` has moved the item: its presenters, those
-  /// of its contents and of the directories above are notified.
+  /// Reports that the accessor of an access `forMoving` has moved the item: its presenters, and
+  /// those of its contents and of the directories above, are notified.
   open func item(at oldURL: URL, didMoveTo newURL: URL) {
     coordinator.item(at: oldURL, didMoveTo: newURL)
   }
@@ -234,13 +234,13 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
 
   // MARK: Errors
 
-  /// The original's code for a lack of permission.
+  /// The original's code for lacking permission.
   private static func permission(isWriting: Bool) -> CocoaError.Code {
     isWriting ? .fileWriteNoPermission : .fileReadNoPermission
   }
 
-  /// Sets the error of an access whose accessor was not run: a caller takes it for that, and a continuation
-  /// that was resumed in the accessor would be resumed again. Any other error is an event of `Diagnostics`.
+  /// Sets the error of an access only if its accessor was not run, as callers assume: they would
+  /// resume again a continuation that the accessor resumed. Any other is an event of `Diagnostics`.
   ///
   /// - Parameter access: calls the closure that it gets as its accessor begins.
   private func setting(
@@ -279,7 +279,7 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
       case .noSpace: .fileWriteOutOfSpace
       default: nil
       }
-    // The original does not have it.
+    // The original has no such code.
     guard let code else {
       return NSError(domain: "FileCoordinationError", code: 1, userInfo: details)
     }
@@ -288,8 +288,8 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
 }
 
 extension WritingOptions {
-  /// The options with which an accessor finds the item where the original's does, because code for that
-  /// removes an item before it replaces it, and makes the directory of one that has none.
+  /// The options that let an accessor find the item where the original's does: code for the
+  /// original removes an item before it replaces it, and makes the directory of one that has none.
   fileprivate var asOriginal: WritingOptions {
     union(contains(.forReplacing) ? [.makingDirectory, .showingItem] : .makingDirectory)
   }
@@ -304,8 +304,8 @@ extension WritingOptions {
 /// }
 /// ```
 ///
-/// Its `Sendable` is unchecked because it is open, as the original: its own property is constant, and a
-/// subclass is responsible for those that it adds.
+/// Its `Sendable` is unchecked because it is open, like the original: its own property is constant,
+/// and a subclass is responsible for those that it adds.
 open class NSFileAccessIntent: NSObject, @unchecked Sendable {
   let intent: FileAccessIntent
 
@@ -332,6 +332,6 @@ open class NSFileAccessIntent: NSObject, @unchecked Sendable {
     NSFileAccessIntent(FileAccessIntent.writingIntent(with: url, options: options.asOriginal))
   }
 
-  /// While the accessor runs, the URL to use for the item; before that, the requested URL.
+  /// The URL to use for the item while the accessor runs; before that, the requested URL.
   open var url: URL { intent.url }
 }

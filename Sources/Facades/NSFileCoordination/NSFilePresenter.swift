@@ -3,12 +3,12 @@ public import Foundation
 /// An object that shows or edits a file or a directory; source-compatible with the Foundation
 /// protocol of Apple's systems.
 ///
-/// Callbacks are called on `presentedItemOperationQueue`. An access of another coordinator waits at
-/// most 2 seconds for all answers, so a blocked queue delays it that long. Two presenters
-/// whose callbacks wait for an access do not ask each other. Each method but the two properties has a
+/// Callbacks are called on `presentedItemOperationQueue`. Another coordinator's access waits at
+/// most 2 seconds for all answers, so a blocked queue delays it that long. Two presenters whose
+/// callbacks wait for an access do not ask each other. All but the first two properties have a
 /// default, because Swift on Linux has no optional requirements. A method with a completion handler
-/// has an asynchronous form; a presenter has one of the two, and the other calls it or does nothing.
-/// An asynchronous one of a type of the main actor runs there.
+/// has an asynchronous form; a presenter implements one of the two, and the other calls it or does
+/// nothing. An asynchronous one in a type of the main actor runs there.
 ///
 /// ```swift
 /// final class Page: NSObject, NSFilePresenter {
@@ -22,7 +22,7 @@ public import Foundation
 /// ```
 @preconcurrency
 public protocol NSFilePresenter: NSObjectProtocol {
-  /// The URL of the item; nil until it is created. Any thread may ask.
+  /// The item's URL; nil until the item is created. Any thread may ask.
   var presentedItemURL: URL? { get }
 
   /// The queue of all callbacks.
@@ -67,15 +67,15 @@ public protocol NSFilePresenter: NSObjectProtocol {
   func accommodatePresentedItemEviction(
     completionHandler: @escaping @Sendable ((any Error)?) -> Void)
 
-  /// Never called, as the form with a completion handler.
+  /// Never called, like the form with a completion handler.
   func accommodatePresentedItemEviction() async throws
 
-  /// The attributes of iCloud to hear of. Never read: there is no iCloud on Linux.
+  /// The iCloud attributes to be notified of. Never read: there is no iCloud on Linux.
   var observedPresentedItemUbiquityAttributes: Set<URLResourceKey> { get }
 
   /// Never called: there is no iCloud on Linux.
   ///
-  /// - Parameter attributes: would be those that have changed.
+  /// - Parameter attributes: would be those that changed.
   func presentedItemDidChangeUbiquityAttributes(_ attributes: Set<URLResourceKey>)
 
   /// The item has moved.
@@ -84,7 +84,7 @@ public protocol NSFilePresenter: NSObjectProtocol {
   /// The item's content or attributes have changed, or it appeared or disappeared.
   func presentedItemDidChange()
 
-  /// A conflict has left a copy of the item.
+  /// A conflict left a copy of the item.
   ///
   /// - Parameter version: the copy.
   func presentedItemDidGain(_ version: NSFileVersion)
@@ -122,24 +122,24 @@ public protocol NSFilePresenter: NSObjectProtocol {
   /// An item in the presented directory has changed, at any depth.
   func presentedSubitemDidChange(at url: URL)
 
-  /// A conflict has left a copy of an item in the presented directory.
+  /// A conflict left a copy of an item in the presented directory.
   ///
   /// - Parameters:
-  ///   - url: the item's.
+  ///   - url: the item's URL.
   ///   - version: the copy.
   func presentedSubitem(at url: URL, didGain version: NSFileVersion)
 
   /// A version of an item in the presented directory was removed.
   ///
   /// - Parameters:
-  ///   - url: the item's.
+  ///   - url: the item's URL.
   ///   - version: the version; its content is gone.
   func presentedSubitem(at url: URL, didLose version: NSFileVersion)
 
   /// A conflict about an item in the presented directory was resolved.
   ///
   /// - Parameters:
-  ///   - url: the item's.
+  ///   - url: the item's URL.
   ///   - version: the copy that the conflict left.
   func presentedSubitem(at url: URL, didResolve version: NSFileVersion)
 }
@@ -179,7 +179,7 @@ extension NSFilePresenter {
     completionHandler: @escaping @Sendable ((any Error)?) -> Void
   ) { answer(completionHandler) { try await $0.accommodatePresentedItemEviction() } }
 
-  /// Refuses, as the original does where the method is missing.
+  /// Refuses, like the original if the method is missing.
   public nonisolated(nonsending) func accommodatePresentedItemEviction() async throws {
     throw CocoaError(.featureUnsupported)
   }
@@ -223,24 +223,24 @@ extension NSFilePresenter {
   public nonisolated(nonsending) func accommodatePresentedSubitemDeletion(at url: URL) async throws
   {}
 
-  /// Calls `presentedItemDidChange()`, as the original does where the method is missing.
+  /// Calls `presentedItemDidChange()`, like the original if the method is missing.
   public func presentedSubitemDidAppear(at url: URL) { presentedItemDidChange() }
 
-  /// Calls `presentedItemDidChange()`, as the original does where the method is missing.
+  /// Calls `presentedItemDidChange()`, like the original if the method is missing.
   public func presentedSubitem(at oldURL: URL, didMoveTo newURL: URL) { presentedItemDidChange() }
 
-  /// Calls `presentedItemDidChange()`, as the original does where the method is missing.
+  /// Calls `presentedItemDidChange()`, like the original if the method is missing.
   public func presentedSubitemDidChange(at url: URL) { presentedItemDidChange() }
 }
 
 extension NSFilePresenter {
-  // Runs to its first suspension here, so that a presenter without a method is not waited for.
+  // Runs here up to its first suspension, so that no access waits for a presenter without a method.
   private func answer(
     _ completionHandler: @escaping @Sendable ((any Error)?) -> Void,
     _ method: nonisolated(nonsending) @escaping @Sendable (any NSFilePresenter) async throws -> Void
   ) {
-    // As in the original, the method leaves the queue with the presenter, which need not be `Sendable`:
-    // its own methods answer for what they share, and nothing else is read here.
+    // As in the original, the method leaves the queue with the presenter, which need not be
+    // `Sendable`: its own methods answer for what they share, and nothing else is read here.
     nonisolated(unsafe) let presenter: any NSFilePresenter = self
     Task.immediate {
       do {

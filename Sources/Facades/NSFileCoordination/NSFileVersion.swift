@@ -2,13 +2,14 @@ public import Foundation
 import Synchronization
 import WormholeFiles
 
-/// A version of a file or directory: the item itself, or a copy that a conflict has left beside it.
+/// A version of a file or directory: the item itself, or a copy that a conflict left beside it.
 /// Source-compatible with the Foundation class of Apple's systems, as far as these versions go.
 ///
-/// No system on Linux keeps old versions. But an access that was refused with a conflict, or because others
-/// had the item until the deadline, keeps its copy as `<name>.conflict-<nonce>`: that is a conflict version of the item until somebody resolves it. A
-/// resolved one is `<name>.resolved-<nonce>` until it is removed. Both are files like others, for every
-/// program and process. Copies of an item whose name has more than 220 bytes are not found.
+/// No system on Linux keeps old versions. But an access that was refused with a conflict, or
+/// because others had the item until the deadline, keeps its copy as `<name>.conflict-<nonce>`: a
+/// conflict version of the item until a user resolves it. A resolved one is
+/// `<name>.resolved-<nonce>` until it is removed. Both are ordinary files for every program and
+/// process. Copies of an item whose name has more than 220 bytes are not found.
 ///
 /// ```swift
 /// for version in NSFileVersion.unresolvedConflictVersionsOfItem(at: file) ?? [] {
@@ -18,8 +19,8 @@ import WormholeFiles
 /// try NSFileVersion.removeOtherVersionsOfItem(at: file)
 /// ```
 ///
-/// Its `Sendable` is unchecked because it is open, as the original: its own properties are `Sendable`, and a
-/// subclass is responsible for those that it adds.
+/// Its `Sendable` is unchecked because it is open, like the original: its own properties are
+/// `Sendable`, and a subclass is responsible for those that it adds.
 open class NSFileVersion: NSObject, @unchecked Sendable {
   /// How `replaceItem(at:options:)` replaces an item.
   ///
@@ -57,7 +58,7 @@ open class NSFileVersion: NSObject, @unchecked Sendable {
 
   /// Returns the item itself as a version.
   ///
-  /// - Parameter url: the item's.
+  /// - Parameter url: the item's URL.
   /// - Returns: nil if there is no item.
   /// - Complexity: one look at the item.
   open class func currentVersionOfItem(at url: URL) -> NSFileVersion? {
@@ -65,9 +66,9 @@ open class NSFileVersion: NSObject, @unchecked Sendable {
       ? NSFileVersion(KeptCopies(of: url.path), nil) : nil
   }
 
-  /// Returns all copies that conflicts have left, resolved or not, the oldest first.
+  /// Returns all copies that conflicts left, resolved or not, oldest first.
   ///
-  /// - Parameter url: the item's, which need not exist.
+  /// - Parameter url: the item's URL; the item need not exist.
   /// - Returns: nil if its directory cannot be read; the reason is an event of `Diagnostics`.
   /// - Complexity: reads the directory, and looks at each copy.
   open class func otherVersionsOfItem(at url: URL) -> [NSFileVersion]? {
@@ -75,9 +76,9 @@ open class NSFileVersion: NSObject, @unchecked Sendable {
     return item.all()?.map { NSFileVersion(item, $0) }
   }
 
-  /// Returns the copies of conflicts that nobody has resolved yet, the oldest first.
+  /// Returns the copies of conflicts that are not resolved yet, oldest first.
   ///
-  /// - Parameter url: the item's, which need not exist.
+  /// - Parameter url: the item's URL; the item need not exist.
   /// - Returns: nil if its directory cannot be read; the reason is an event of `Diagnostics`.
   /// - Complexity: reads the directory, and looks at each copy.
   open class func unresolvedConflictVersionsOfItem(at url: URL) -> [NSFileVersion]? {
@@ -87,8 +88,8 @@ open class NSFileVersion: NSObject, @unchecked Sendable {
   /// Finds a version again.
   ///
   /// - Parameters:
-  ///   - url: the item's.
-  ///   - persistentIdentifier: that of the version.
+  ///   - url: the item's URL.
+  ///   - persistentIdentifier: the version's identifier.
   /// - Returns: nil if it was removed meanwhile.
   /// - Complexity: as `otherVersionsOfItem(at:)`.
   open class func version(
@@ -110,28 +111,28 @@ open class NSFileVersion: NSObject, @unchecked Sendable {
   /// The name of the item.
   open var localizedName: String? { URL(fileURLWithPath: item.path).lastPathComponent }
 
-  /// Always nil: conflicts are those of one machine.
+  /// Always nil: all conflicts are those of one machine.
   open var localizedNameOfSavingComputer: String? { nil }
 
   /// When its content was last changed; nil if it is gone.
   ///
   /// - Complexity: one look at the file.
   open var modificationDate: Date? {
-    // Nil is the original's answer as well, for a version that was removed.
+    // Nil is also the original's answer for a version that was removed.
     try? FileManager.default.attributesOfItem(atPath: path)[.modificationDate] as? Date
   }
 
-  /// Finds it again in another process or later, resolved or not: a text.
+  /// Identifies it in another process or later, resolved or not: a string.
   open var persistentIdentifier: any NSCoding {
     (copy.withLock { $0?.nonce } ?? "current") as NSString
   }
 
-  /// Whether a conflict has left it.
+  /// Whether a conflict left it.
   open var isConflict: Bool { copy.withLock { $0 != nil } }
 
-  /// Whether its conflict is resolved; true for the item itself. Setting it to true renames the copy, for
-  /// all processes, and the presenters of the item are notified; setting it to false does nothing, as
-  /// in the original. A failure is an event of `Diagnostics`.
+  /// Whether its conflict is resolved; true for the item itself. Setting it to true renames the
+  /// copy, for all processes, and the item's presenters are notified; setting it to false does
+  /// nothing, as in the original. A failure is an event of `Diagnostics`.
   open var isResolved: Bool {
     get { copy.withLock { $0?.isResolved } ?? true }
     set {
@@ -151,14 +152,14 @@ open class NSFileVersion: NSObject, @unchecked Sendable {
 
   // MARK: Using it
 
-  /// Puts its content in the place of an item, in one step for others; coordinate the item for that.
+  /// Puts its content in place of an item, in one step for others; coordinate the item for that.
   ///
   /// - Parameters:
   ///   - url: the item to replace: usually the URL that an accessor gets.
   ///   - options: whether the version is moved there.
   /// - Returns: the item's URL.
-  /// - Throws: an error of Foundation or of `FileCoordinator`; then the item is as it was, or replaced.
-  /// - Complexity: a copy of the content without `byMoving`.
+  /// - Throws: a Foundation or `FileCoordinator` error; the item is then as it was, or replaced.
+  /// - Complexity: without `byMoving`, a copy of the content.
   @discardableResult
   open func replaceItem(at url: URL, options: ReplacingOptions = []) throws -> URL {
     let isMoved = options.contains(.byMoving)
@@ -171,17 +172,17 @@ open class NSFileVersion: NSObject, @unchecked Sendable {
   /// Removes it; not for the item itself.
   ///
   /// - Throws: an error of Foundation; `CocoaError.featureUnsupported` for the item itself.
-  /// - Complexity: one removal, for a directory with all that it contains.
+  /// - Complexity: one removal, for a directory with all its contents.
   open func remove() throws {
     guard isConflict else { throw CocoaError(.featureUnsupported) }
     try FileManager.default.removeItem(atPath: path)
     item.report(.lost, path)
   }
 
-  /// Removes all copies of conflicts, also unresolved ones.
+  /// Removes all copies of conflicts, even unresolved ones.
   ///
-  /// - Parameter url: the item's.
-  /// - Throws: an error of Foundation; then some may be left.
+  /// - Parameter url: the item's URL.
+  /// - Throws: an error of Foundation; some may then be left.
   /// - Complexity: as `otherVersionsOfItem(at:)`, and a removal of each.
   open class func removeOtherVersionsOfItem(at url: URL) throws {
     for version in otherVersionsOfItem(at: url) ?? [] { try version.remove() }

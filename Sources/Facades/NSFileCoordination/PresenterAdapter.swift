@@ -3,7 +3,7 @@ import Foundation
 import Synchronization
 import WormholeFiles
 
-/// A registered `NSFilePresenter` as the coordination knows it.
+/// A registered `NSFilePresenter`, as coordination knows it.
 final class PresenterAdapter: OriginalPresenter {
   /// Presenters need not be `Sendable`, as in the original: methods are called only on their queue.
   /// Their URL and queue are read on any thread, which the original also demands of a presenter.
@@ -15,7 +15,7 @@ final class PresenterAdapter: OriginalPresenter {
     self.presenter = presenter
   }
 
-  // It reads no weak reference: another thread could release the last strong one meanwhile, and the
+  // It reads no weak reference: another thread could meanwhile release the last strong one, and the
   // adapter would end here, inside the lock.
   deinit {
     let (key, identifier) = (ObjectIdentifier(presenter), ObjectIdentifier(self))
@@ -27,7 +27,7 @@ final class PresenterAdapter: OriginalPresenter {
   var presentedItemURL: URL? { presenter.presentedItemURL }
 
   func enqueue(_ callback: @escaping @Sendable () -> Void) {
-    // Its program may cancel all operations of its queue, its own and ours.
+    // Its program may cancel all operations in its queue, its own and ours.
     let operation = CertainOperation(callback) { self.enqueue(callback) }
     presenter.presentedItemOperationQueue.addOperation(operation)
   }

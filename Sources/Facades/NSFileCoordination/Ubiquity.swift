@@ -1,6 +1,6 @@
 public import Foundation
 
-/// How much of an item in iCloud is on this machine; no item of a Linux machine has one.
+/// How much of an iCloud item is on this machine; no item on a Linux machine has a status.
 ///
 /// ```swift
 /// func isHere(_ url: URL) throws -> Bool {
@@ -27,12 +27,12 @@ public struct URLUbiquitousItemDownloadingStatus: RawRepresentable, Hashable, Se
 }
 
 extension URLResourceValues {
-  /// Returns nil, as the original for an item outside of iCloud.
+  /// Returns nil, like the original for an item outside iCloud.
   public var ubiquitousItemDownloadingStatus: URLUbiquitousItemDownloadingStatus? { nil }
 }
 
-/// The questions of code for the original before it coordinates a document, with the answers of a machine
-/// whose user is not signed in to iCloud. Every file is local.
+/// What code for the original asks before it coordinates a document, answered as on a machine whose
+/// user is not signed in to iCloud. Every file is local.
 extension FileManager {
   /// Returns nil: no user is signed in.
   public var ubiquityIdentityToken: (any NSCoding & NSCopying & NSObjectProtocol)? { nil }
@@ -43,28 +43,28 @@ extension FileManager {
   /// Returns false.
   public func isUbiquitousItem(at url: URL) -> Bool { false }
 
-  /// Does nothing, because the item is here already.
+  /// Does nothing, because the item is already here.
   ///
-  /// - Parameter url: the item's.
+  /// - Parameter url: the item's URL.
   /// - Throws: `CocoaError.fileReadNoSuchFile` if there is none.
   public func startDownloadingUbiquitousItem(at url: URL) throws {
     _ = try url.checkResourceIsReachable()
   }
 
-  /// Leaves the item, because no cloud has another copy of it.
+  /// Leaves the item alone, because no cloud has another copy of it.
   ///
-  /// - Parameter url: the item's.
+  /// - Parameter url: the item's URL.
   /// - Throws: `CocoaError.ubiquitousFileUnavailable`.
   public func evictUbiquitousItem(at url: URL) throws {
     throw Self.notInCloud(url)
   }
 
-  /// Leaves the item at its place.
+  /// Leaves the item in its place.
   ///
   /// - Parameters:
   ///   - flag: whether it is to be in iCloud.
-  ///   - url: the item's.
-  ///   - destinationURL: its next place.
+  ///   - url: the item's URL.
+  ///   - destinationURL: the URL to which it would move.
   /// - Throws: `CocoaError.ubiquitousFileUnavailable`.
   public func setUbiquitous(_ flag: Bool, itemAt url: URL, destinationURL: URL) throws {
     throw Self.notInCloud(url)

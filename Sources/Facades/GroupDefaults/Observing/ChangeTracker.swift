@@ -68,18 +68,18 @@ extension Suite.Contents {
   }
 }
 
-/// The keys that one object has written itself. With them its observers distinguish its own changes
-/// from others, key by key, because one report may contain the changes of several writers.
+/// The keys that one object itself has written. With them its observers distinguish its own changes
+/// from others, key by key, because one report may contain several writers' changes.
 ///
 /// A write is in flight from before it becomes visible until it has returned. An observer that
 /// looks meanwhile may or may not see it. A later look sees it, or a value that was written over
-/// it. So before each look the finished writes are set apart: if a key has another value than the
+/// it. So before each look the finished writes are set apart: if a key has a value other than the
 /// last of these wrote, another writer has overwritten it.
 final class OwnWrites: Sendable {
-  /// The writes that one observer has yet to see: the value that was left under each key, nil if
-  /// the key was removed.
+  /// The writes that one observer has yet to see: the value left under each key, nil if the key was
+  /// removed.
   private struct Account {
-    /// Finished before its present look.
+    /// Finished before its current look.
     var expected: [String: PropertyListValue?] = [:]
     /// Finished since.
     var ended: [String: PropertyListValue?] = [:]

@@ -7,8 +7,8 @@ extension GroupDefaults {
   /// Calls a handler for each key of the suite that any process changes.
   ///
   /// Every key can be observed, even with "." and "@" in it. A burst of changes may be reported as
-  /// one. The last state is always reported, and never one that is older than an earlier report.
-  /// Only changes of the suite itself are reported: not registered values, added suites, or the
+  /// one. The last state is always reported, and never one older than an earlier report. Only
+  /// changes of the suite itself are reported, not of registered values, added suites, or the
   /// command line. A suite that cannot be read is reported to `onError`; when it can be read again,
   /// the differences are reported.
   ///
@@ -34,7 +34,7 @@ extension GroupDefaults {
     return ObservationToken(watch: observation, delivery: mark)
   }
 
-  /// Calls a handler for the changes of each look together, also for none; see `observe`.
+  /// Calls a handler once with all changes of each look, even with none; see `observe`.
   package func observeTogether(
     key: String? = nil, startsWithCurrent: Bool = false, on queue: DispatchQueue,
     _ handler: @escaping @Sendable ([DefaultsChange]) -> Void
@@ -100,7 +100,7 @@ public struct DefaultsChanges: AsyncSequence, Sendable {
     var hints: ValueSnapshots.Iterator
     let reporter: ErrorReporter
     var pending: ArraySlice<DefaultsChange> = []
-    /// Whether the last look has failed for a reason that may pass without an event.
+    /// Whether the last look failed for a reason that may pass without an event.
     var mustRepeat = false
 
     /// Returns the next change, or nil if the task was cancelled.
@@ -145,11 +145,11 @@ public struct DefaultsChange: Sendable, Hashable {
   public let oldValue: PropertyListValue?
   /// The stored value; nil if it was removed.
   public let newValue: PropertyListValue?
-  /// Whether the observed object wrote the value itself: false for other processes, and for other
+  /// Whether the observed object itself wrote the value: false for other processes, and for other
   /// objects of this process.
   public let isOwn: Bool
-  /// The process that made the change, and when it last changed the suite; nil if it is unknown,
-  /// because a program that does not use this package wrote the file, or several processes changed
-  /// the suite between two looks, which are reported as one.
+  /// The process that made the change, and when it last changed the suite. Nil if that is unknown:
+  /// a program that does not use this package wrote the file, or several processes changed the
+  /// suite between two looks, which are reported as one.
   public let publisher: Publisher?
 }
