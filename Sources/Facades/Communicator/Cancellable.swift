@@ -8,7 +8,7 @@ public import WatchConnectivity
 /// sending?.cancel()
 /// ```
 public protocol Cancellable: Sendable {
-  /// Cancels the operation, unless the counterpart has it already. Its completion is called, with
+  /// Cancels the operation, unless the counterpart already has it. Its completion is called, with
   /// `CancellationError`, before this returns.
   func cancel()
 }
@@ -21,7 +21,7 @@ struct Transfer<Underlying: CancellableTransfer>: Cancellable {
 
   func cancel() {
     underlying.cancel()
-    // If the counterpart has it already, the session reports the end.
+    // If the counterpart already has it, the session reports the end.
     guard underlying.isCancelled else { return }
     if let file = (underlying as? WCSessionFileTransfer)?.file {
       TemporaryContent.remove(file.fileURL)
@@ -69,7 +69,7 @@ final class Completions<Underlying: CancellableTransfer>: Sendable {
 /// The completions of transfers under way.
 ///
 /// A transfer may end before its sender knows its identity. Such outcomes are kept until no
-/// transfer is being begun any more. A completion is dropped when it is handed out.
+/// transfer is being started any longer. A completion is dropped when it is handed out.
 struct CompletionTable<Transfer: Hashable, Outcome, Completion> {
   private var completions: [Transfer: Completion] = [:]
   private var beginning = 0

@@ -1,8 +1,8 @@
 internal import Foundation
 internal import WatchConnectivity
 
-// There are no `async` forms beside these. In a task Swift would choose them for code that was
-// written for the original, and that code would no longer compile.
+// There are no `async` forms beside these: in a task Swift would choose them for code written for
+// the original, which would then no longer compile.
 extension Communicator {
   /// Sends the counterpart a message now.
   ///
@@ -48,18 +48,18 @@ extension Communicator {
     }
   }
 
-  /// Queues a message, which the counterpart gets even if both processes end before that.
+  /// Queues a message, which the counterpart gets even if both processes end first.
   ///
-  /// Guaranteed messages arrive in the order in which they were sent.
+  /// Guaranteed messages arrive in the order of sending.
   ///
   /// - Parameters:
   ///   - guaranteedMessage: The message; at most 65,536 bytes of property list.
   ///   - completion: Called once, when the counterpart's process has received the message, or when
-  ///     the message was cancelled or failed. Its observers are called after that, and a value that
-  ///     they have not handled is lost with their process. The completion is called on the session's
-  ///     queue; for a cancelled message in `cancel()`; and if the message ends at once, or the
-  ///     counterpart is `.notReachable`, before this method returns. It ends with this process:
-  ///     `FinishedTransfer.observe` reports the outcome of messages from an earlier process.
+  ///     the message was cancelled or failed. The counterpart's observers are called after that,
+  ///     and a value that they have not handled is lost with their process. The completion is
+  ///     called on the session's queue; for a cancelled message in `cancel()`; and if the message
+  ///     ends at once, or the counterpart is `.notReachable`, before this method returns. It ends
+  ///     with this process: `FinishedTransfer.observe` reports outcomes from earlier ones.
   /// - Returns: A handle to cancel the message; nil if it was not queued, as reported to
   ///   `completion`.
   @preconcurrency @discardableResult
@@ -69,7 +69,7 @@ extension Communicator {
     send(guaranteedMessage, expiresAfter: nil, completion: completion)
   }
 
-  /// Queues data of any size, which the counterpart gets even if both processes end before that.
+  /// Queues data of any size, which the counterpart gets even if both processes end first.
   ///
   /// This method writes the content to a temporary file before it returns, and takes that long. The
   /// file is removed at the end of the transfer.
@@ -85,7 +85,7 @@ extension Communicator {
     transfer(blob, expiresAfter: nil, completion: completion)
   }
 
-  /// Queues a blob as `transfer(_:completion:)` does; the original's README uses this name.
+  /// Queues a blob like `transfer(_:completion:)`; the original's README uses this name.
   @preconcurrency @discardableResult
   public func transfer(
     blob: Blob, completion: Blob.Completion? = nil
@@ -115,7 +115,7 @@ extension Communicator {
     }
   }
 
-  /// Replaces the context of this side that the counterpart sees: the latest context wins.
+  /// Replaces this side's context, which the counterpart sees: the latest context wins.
   ///
   /// - Parameter context: The context; at most 262,144 bytes of property list. A context with the
   ///   same content as the previous one is not delivered again.
@@ -125,10 +125,10 @@ extension Communicator {
     try session.updateApplicationContext(dictionary(context.payload, .backgroundOnly))
   }
 
-  // MARK: As long as they are useful, which the original does not offer
+  // MARK: While they are useful, which the original does not offer
 
-  /// Sends the counterpart a message as `send(_:errorHandler:)` does, with a time limit for its delivery:
-  /// afterwards the error handler gets `WCError.transferTimedOut`.
+  /// Sends the counterpart a message like `send(_:errorHandler:)`, with a time limit for its
+  /// delivery: after that the error handler gets `WCError.transferTimedOut`.
   @preconcurrency
   public func send(
     _ immediateMessage: ImmediateMessage, expiresAfter lifetime: Duration,
@@ -140,15 +140,15 @@ extension Communicator {
     }
   }
 
-  /// Queues a message as `send(_:completion:)` does, but only as long as it has not expired, and only
-  /// the newest of its key.
+  /// Queues a message like `send(_:completion:)`, but only until it expires, and only the newest
+  /// with its key.
   ///
   /// - Parameters:
   ///   - guaranteedMessage: The message.
-  ///   - lifetime: The time for which it may be delivered; nil for no limit. Afterwards the
+  ///   - lifetime: The time for which it may be delivered; nil for no limit. After that the
   ///     completion gets `WCError.transferTimedOut`.
-  ///   - key: A newer message with the same key replaces a waiting one; nil for none. The
-  ///     completion of the older one gets `WCError.deliveryFailed`.
+  ///   - key: A newer message with the same key replaces a waiting one; nil for none. The older
+  ///     one's completion gets `WCError.deliveryFailed`.
   ///   - completion: As for `send(_:completion:)`.
   @preconcurrency @discardableResult
   public func send(
@@ -162,7 +162,7 @@ extension Communicator {
     }
   }
 
-  /// Queues data as `transfer(_:completion:)` does, but only as long as it has not expired: afterwards the
+  /// Queues data like `transfer(_:completion:)`, but only until it expires: after that the
   /// completion gets `WCError.transferTimedOut`.
   @preconcurrency @discardableResult
   public func transfer(

@@ -4,8 +4,8 @@ internal import WatchConnectivity
 /// The connection to the counterpart: from the phone process to the watch process, and back.
 ///
 /// The first access to `shared` activates the session; so does the first `observe` of any type.
-/// Register observers first, because messages from the time before this process arrive right after
-/// activation.
+/// Register observers first: messages that arrived before this process started are delivered right
+/// after activation.
 ///
 /// On Linux one module serves both sides. Members that Apple's platforms offer only on iOS or only
 /// on watchOS always exist, and document their meaning on the other side.
@@ -21,8 +21,8 @@ public final class Communicator: NSObject, Sendable {
   /// The communicator of this process.
   ///
   /// The first access sets the delegate of `WCSession.default` and activates it. Activation
-  /// continues in the background; `State.observe` reports its end. After a test has replaced that session,
-  /// there is another communicator for the new one.
+  /// continues in the background; `State.observe` reports its end. After a test has replaced that
+  /// session, there is another communicator for the new one.
   public static var shared: Communicator { WCSession.default.layer { Communicator($0) } }
 
   let session: WCSession
@@ -36,10 +36,10 @@ public final class Communicator: NSObject, Sendable {
     session.activate()
   }
 
-  /// The current state of the session.
+  /// The session's current state.
   public var currentState: State { State(session.activationState) }
 
-  /// The current reachability of the counterpart. It may change as soon as this property returns.
+  /// The counterpart's current reachability. It may change as soon as this property returns.
   public var currentReachability: Reachability { Reachability(session: session) }
 
   /// The state of the watch, as the phone knows it; `.notPaired` on a watch.
@@ -51,16 +51,16 @@ public final class Communicator: NSObject, Sendable {
   /// The last context that this side sent, in this or an earlier process; empty if there is none.
   public var mostRecentlySentContext: Context { Context(content: session.applicationContext) }
 
-  /// The last context that this side received, in this or an earlier process; empty if there is
+  /// The last context that this side received, in this process or an earlier one; empty if there is
   /// none.
   public var mostRecentlyReceivedContext: Context {
     Context(content: session.receivedApplicationContext)
   }
 
-  /// Equals `mostRecentlyReceivedContext`, under the name in the original's source.
+  /// `mostRecentlyReceivedContext`, under the name in the original's source.
   public var mostRecentlyReceievedContext: Context { mostRecentlyReceivedContext }
 
-  /// Whether arrivals exist that the observers have not received yet.
+  /// Whether there are arrivals that the observers have not yet received.
   ///
   /// A process that was started to receive may end when this is false.
   public var hasPendingDataToBeReceived: Bool { session.hasContentPending }

@@ -1,2 +1,2 @@
-// As the original's module does: code that imports only Communicator uses Data, URL and DispatchQueue.
+// Like the original's module: code that imports only Communicator uses Data, URL and DispatchQueue.
 @_exported public import Foundation

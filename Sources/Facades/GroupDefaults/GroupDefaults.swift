@@ -7,8 +7,9 @@ import WormholePropertyLists
 ///
 /// Every read sees all earlier writes by every process, without any call. Every write is visible to
 /// all processes when it returns, survives the death of this process, and changes only its own key:
-/// other processes' simultaneous writes to other keys are kept. `synchronize()`, and `durability:
-/// .durable` where a method has it, return once the suite would also survive a power loss.
+/// other processes' simultaneous writes to other keys are kept. `synchronize()`, and
+/// `durability: .durable` where a method has it, return once the suite would also survive a power
+/// loss.
 ///
 /// The methods of UserDefaults do not throw. Their errors are reported to `onError`; a getter then
 /// continues with the rest of the search list, and a setter changes nothing. The additional methods

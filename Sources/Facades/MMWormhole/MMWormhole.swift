@@ -7,19 +7,19 @@ import WormholeToolkit
 /// A passage for messages between the processes of an App Group; source-compatible with MMWormhole
 /// 2.0.
 ///
-/// The latest message of each identifier is kept. Listeners are called on the main queue, in the
-/// sending process too, so the main thread must serve it (`dispatchMain()`, a run loop, or an
+/// The latest message of each identifier is kept. Listeners are called on the main queue, even in
+/// the sending process, so the main thread must serve it (`dispatchMain()`, a run loop, or an
 /// `async` main). Some faults of the original are corrected: listeners receive a nil message as
 /// nil; wormholes of two groups or directories never receive each other's messages; failures reach
 /// `errorHandler`; the stored message is its own announcement, so no readable message goes
 /// unnoticed.
 ///
-/// It has no mechanism of its own: messages are `Value`s, with an archive for programs with the
-/// original beside each, and a message that no value holds is a `DarwinNotification` of the same
-/// identifier.
+/// It has no mechanism of its own: messages are `Value`s, each with an archive beside it for
+/// programs that use the original, and a message that no value holds is a `DarwinNotification` with
+/// the same identifier.
 ///
 /// Any thread may call its methods. Like the original, it is not `Sendable`: a subclass of an open
-/// `Sendable` class would have to declare that, too, and code written for the original does not.
+/// `Sendable` class would also have to declare that, and code written for the original does not.
 ///
 /// ```swift
 /// let wormhole = MMWormhole(
@@ -55,12 +55,12 @@ open class MMWormhole: NSObject, MMWormholeTransitingDelegate {
 
   private let state: Mutex<State>
 
-  /// Creates a wormhole of a group. Keep it alive as long as its listeners should be called.
+  /// Creates a group's wormhole. Keep it alive as long as its listeners should be called.
   ///
   /// - Parameters:
   ///   - identifier: The App Group identifier. A container that cannot be opened is reported to
   ///     `errorHandler` at every use.
-  ///   - directory: Separates these messages from others of the group.
+  ///   - directory: Separates these messages from others in the group.
   public init(
     applicationGroupIdentifier identifier: String?, optionalDirectory directory: String?
   ) {
@@ -71,7 +71,7 @@ open class MMWormhole: NSObject, MMWormholeTransitingDelegate {
     super.init()
   }
 
-  /// Creates a wormhole of a group with a kind of messenger.
+  /// Creates a group's wormhole with a kind of messenger.
   public convenience init(
     applicationGroupIdentifier identifier: String?, optionalDirectory directory: String?,
     transitingType: MMWormholeTransitingType
@@ -110,7 +110,7 @@ open class MMWormhole: NSObject, MMWormholeTransitingDelegate {
 
   private var files: MMWormholeFileTransiting { state.withLock { $0.files }.object }
 
-  /// The messenger that stores and fetches the messages; may be replaced. Listeners stay.
+  /// The messenger that stores and fetches the messages; it can be replaced. Listeners stay.
   open var wormholeMessenger: any MMWormholeTransiting {
     get { state.withLock { $0.messenger }.object }
     set {
@@ -126,7 +126,7 @@ open class MMWormhole: NSObject, MMWormholeTransitingDelegate {
     }
   }
 
-  /// The receiver of errors; by default they are events of `Diagnostics`.
+  /// Receives errors; by default they are events of `Diagnostics`.
   public var errorHandler: (@Sendable (any Error) -> Void)? {
     get { files.errorHandler }
     set { files.errorHandler = newValue }
@@ -166,18 +166,18 @@ open class MMWormhole: NSObject, MMWormholeTransitingDelegate {
   /// Returns the latest message of an identifier, or nil if there is none. Reading does not remove
   /// it.
   ///
-  /// Numbers in it cast to every number type that holds them, as with the original; so do numbers
-  /// that listeners receive.
+  /// Numbers in it cast to every number type that can hold them, as with the original; so do
+  /// numbers that listeners receive.
   open func message(withIdentifier identifier: String?) -> Any? {
     wormholeMessenger.messageObject(forIdentifier: identifier)
   }
 
-  /// Removes the message of an identifier. Listeners are not called.
+  /// Removes an identifier's message. Listeners are not called.
   open func clearMessageContents(forIdentifier identifier: String?) {
     wormholeMessenger.deleteContent(forIdentifier: identifier)
   }
 
-  /// Removes all messages of the directory, if the wormhole has one. Listeners are not called.
+  /// Removes all messages in the directory, if the wormhole has one. Listeners are not called.
   open func clearAllMessageContents() {
     wormholeMessenger.deleteContentForAllMessages()
   }
@@ -212,11 +212,11 @@ open class MMWormhole: NSObject, MMWormholeTransitingDelegate {
     removed?.observation?.cancel()
   }
 
-  /// Calls the identifier's listener with a message, later, on the main queue. Any thread may call
-  /// this.
+  /// Calls the identifier's listener with a message, later, on the main queue. May be called on any
+  /// thread.
   open func notifyListenerForMessage(withIdentifier identifier: String?, message: (any NSCoding)?) {
     guard let identifier else { return }
-    // A message is created for one delivery, and the messenger that fetched it gives it away.
+    // A message is created for one delivery; the messenger that fetched it hands it over for good.
     let delivery = Shared(object: message)
     let owner = Owner(wormhole: self)
     DispatchQueue.main.async {
@@ -231,7 +231,7 @@ open class MMWormhole: NSObject, MMWormholeTransitingDelegate {
     files.reporting(otherwise: nil) { try observation(identifier) }
   }
 
-  /// Observes the messages of an identifier; nil where they arrive in other ways.
+  /// Observes an identifier's messages; nil if they arrive in other ways.
   func observation(_ identifier: String) throws -> ObservationToken? {
     let storage = storage
     let owner = Owner(wormhole: self)
@@ -284,8 +284,8 @@ extension MMWormhole {
   /// Calls a closure with the latest message whenever a message is passed; see the form with an
   /// optional closure.
   ///
-  /// Swift chooses this form for a closure that is written in the call, because then the closure's
-  /// type includes its actor. A closure of an actor other than the main one runs on that actor.
+  /// Swift chooses this form for a closure written in the call, because the closure's type then
+  /// includes its actor. A closure of an actor other than the main one runs on that actor.
   public func listenForMessage(
     withIdentifier identifier: String?, listener: @escaping @isolated(any) (Any?) -> Void
   ) {

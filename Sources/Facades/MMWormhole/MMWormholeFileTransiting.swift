@@ -6,14 +6,14 @@ import WormholePropertyLists
 /// A messenger that stores each message as one property-list file of the container: a `Value` whose
 /// identifier is the message's, after "directory/" if there is a directory.
 ///
-/// Programs with the original find it in their place, too: as a keyed archive at
-/// `filePath(forIdentifier:)`. What they write, replace or remove there is the message from then on,
-/// and its listeners are called.
+/// Programs that use the original also find it in their place: as a keyed archive at
+/// `filePath(forIdentifier:)`. What they write, replace or remove there is the message from then
+/// on, and its listeners are called.
 ///
 /// It differs from the original in two ways: "/" in an identifier is an ordinary character, and such
 /// a message has no archive; and every failure reaches `errorHandler`.
 ///
-/// A subclass may override the methods of `MMWormholeTransiting`, and keep files of its own in
+/// A subclass may override the methods of `MMWormholeTransiting`, and keep its own files in
 /// `messagePassingDirectoryPath()`. A subclass that overrides `messagePassingDirectoryPath()` has
 /// its messages there, in a container named "messages".
 ///
@@ -27,7 +27,7 @@ import WormholePropertyLists
 open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
   private var group: Result<SharedContainer, any Error>
   private let directory: String?
-  /// The container in the directory of a subclass.
+  /// The container in a subclass's directory.
   private let elsewhere = Mutex<SharedContainer?>(nil)
   /// Replaced only by a wormhole that makes the messenger, so that both have one handler.
   var reporter = ErrorReporter()
@@ -35,11 +35,11 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
   /// The manager of the files that a subclass keeps.
   public let fileManager = FileManager()
 
-  /// Creates a messenger of a group. A container that cannot be opened is reported at every use.
+  /// Creates a group's messenger. A container that cannot be opened is reported at every use.
   ///
   /// - Parameters:
   ///   - identifier: The App Group identifier.
-  ///   - directory: Separates these messages from others of the group; nil and "" mean none.
+  ///   - directory: Separates these messages from others in the group; nil and "" mean none.
   public init(
     applicationGroupIdentifier identifier: String?, optionalDirectory directory: String?
   ) {
@@ -48,7 +48,7 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
     super.init()
   }
 
-  /// Creates a messenger of any container.
+  /// Creates a messenger in any container.
   public convenience init(container: SharedContainer, optionalDirectory directory: String? = nil) {
     self.init(applicationGroupIdentifier: nil, optionalDirectory: directory)
     group = .success(container)
@@ -59,7 +59,7 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
     self.init(applicationGroupIdentifier: nil, optionalDirectory: nil)
   }
 
-  /// The receiver of errors; by default they are events of `Diagnostics`.
+  /// Receives errors; by default they are events of `Diagnostics`.
   public var errorHandler: (@Sendable (any Error) -> Void)? {
     get { reporter.handler }
     set { reporter.handler = newValue }
@@ -73,7 +73,7 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
 
   /// Passes a message on to the session; nil is not passed on.
   ///
-  /// - Returns: False, because the session delivers it, and no notification.
+  /// - Returns: False, because the session, not a notification, delivers it.
   func sending(
     _ messageObject: (any NSCoding)?, _ body: (PropertyListValue) throws -> Void
   ) -> Bool {
@@ -83,7 +83,7 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
 
   // MARK: Places
 
-  /// Returns a directory for files of a subclass: the group's container or, with a directory, that
+  /// Returns a directory for a subclass's files: the group's container or, with a directory, that
   /// directory in it. It is made if it is missing.
   ///
   /// - Returns: nil if it cannot be made, or its name is one of the container's own entries;
@@ -96,17 +96,17 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
     }
   }
 
-  /// Returns the path of a message's archive in `messagePassingDirectoryPath()`: as the original's,
-  /// "IDENTIFIER.archive". A subclass that stores messages itself may have files of its own there.
+  /// Returns the path of a message's archive, like the original's: "IDENTIFIER.archive" in
+  /// `messagePassingDirectoryPath()`. A subclass that itself stores messages may have files there.
   ///
-  /// From the first call on, by any program, each message of the directory has its archive.
+  /// From the first call by any program on, each message in the directory has its archive.
   ///
   /// - Returns: nil without an identifier or a directory.
   open func filePath(forIdentifier identifier: String?) -> String? {
     guard let identifier, !identifier.isEmpty, let path = messagePassingDirectoryPath() else {
       return nil
     }
-    // A message that was passed before the directory was made has no archive yet.
+    // A message passed before the directory was made does not have an archive yet.
     if !isSubclassed { reporting(otherwise: ()) { try archive(identifier)?.settle(.reading) } }
     return path + "/\(identifier)\(Self.archiveEnding)"
   }
@@ -144,7 +144,7 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
   private func place() throws
     -> (container: SharedContainer, prefix: String, archives: ContainerDirectory?)
   {
-    // Without a path there are no archives: the container needs the directory's name for itself. If
+    // Without a path there are no archives: the container itself needs the directory's name. If
     // there is no container, that is thrown below.
     let own = try? ownDirectory()
     if isSubclassed, let path = messagePassingDirectoryPath(), path != own?.path {
@@ -174,9 +174,9 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
 
   /// Returns the archive of a message; nil if a message of this identifier has no archive.
   ///
-  /// - Parameter isAwaited: Whether another program may write it later. Otherwise there is none without
-  ///   its directory, which every program that has asked for an archive has made: most programs share
-  ///   no directory with the original, and an archive costs several times as much as the message.
+  /// - Parameter isAwaited: Whether another program may write it later. Otherwise there is none
+  ///   without its directory, which every program that asked for an archive has made: most programs
+  ///   share no directory with the original, and an archive costs several times the message.
   private func archive(_ identifier: String, isAwaited: Bool = false) throws -> MessageArchive? {
     let (container, prefix, archives) = try place()
     let name = identifier + Self.archiveEnding
@@ -193,7 +193,7 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
 
   private static let archiveEnding = ".archive"
 
-  /// Observes the archive of a message, whose news become the value; nil if there is none, or if a
+  /// Observes a message's archive, whose news becomes the value; nil if there is none, or if a
   /// subclass may store something else there.
   func observeArchive(_ identifier: String) throws -> ObservationToken? {
     isSubclassed ? nil : try archive(identifier, isAwaited: true)?.observe()
@@ -213,7 +213,7 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
 
   /// Whether a value holds a message; true if that cannot be determined.
   func mayHaveMessage(_ identifier: String) -> Bool {
-    // Whoever asks has had the reason from reading it.
+    // Callers have the reason from reading it.
     (try? value(identifier).version() != nil) ?? true
   }
 
@@ -230,7 +230,7 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
   func store(_ content: PropertyListValue?, _ identifier: String) throws {
     let value = try value(identifier)
     let archive = try archive(identifier)
-    // Something else may be in its place. The value is the message nevertheless.
+    // Something else may be in its place. The value is still the message.
     let isSettled = reporting(otherwise: false) {
       try archive?.settle(.changing)
       return true
@@ -273,8 +273,7 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
     }
   }
 
-  /// Removes the message of an identifier, and the file that a subclass has at its
-  /// `filePath(forIdentifier:)`.
+  /// Removes an identifier's message, and a subclass's file at its `filePath(forIdentifier:)`.
   open func deleteContent(forIdentifier identifier: String?) {
     guard let identifier else { return }
     reporting(otherwise: ()) {
@@ -286,8 +285,8 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
     }
   }
 
-  /// Removes every message of the directory, and the files that a subclass has there; without a
-  /// directory it does nothing, as in the original.
+  /// Removes every message in the directory, and a subclass's files there; without a directory it
+  /// does nothing, as in the original.
   open func deleteContentForAllMessages() {
     guard let directory else { return }
     reporting(otherwise: ()) {
@@ -307,7 +306,7 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
   }
 }
 
-/// A messenger whose accesses are coordinated. So are those of `MMWormholeFileTransiting`: each
+/// A messenger whose accesses are coordinated. Those of `MMWormholeFileTransiting` are, too: each
 /// change takes the value's lease, and a reader gets a whole message without waiting. So the two
 /// kinds share their messages, as in the original.
 ///

@@ -40,7 +40,7 @@ public protocol MMWormholeTransiting: NSObjectProtocol {
   func deleteContentForAllMessages()
 }
 
-/// The receiver of messages that do not arrive through a messenger.
+/// Receives messages that do not arrive through a messenger.
 ///
 /// ```swift
 /// func notify(_ delegate: any MMWormholeTransitingDelegate) {
@@ -52,7 +52,7 @@ public protocol MMWormholeTransitingDelegate: NSObjectProtocol {
   func notifyListenerForMessage(withIdentifier identifier: String?, message: (any NSCoding)?)
 }
 
-/// The kind of messenger that an `MMWormhole` begins with.
+/// The kind of messenger with which an `MMWormhole` begins.
 ///
 /// ```swift
 /// let wormhole = MMWormhole(

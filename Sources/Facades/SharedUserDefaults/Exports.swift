@@ -1,8 +1,8 @@
-// On Apple's systems these names are Foundation's, so code that uses them imports that, too.
+// On Apple's systems Foundation declares these names, so code that uses them also imports that.
 @_exported public import Foundation
 @_exported public import GroupDefaults
 
-// Each by its name, because such a name comes before Foundation's, also in files that import both modules.
+// Each by name, because such a name precedes Foundation's, even in files that import both modules.
 @_exported public import enum WormholeUserDefaults.NSKeyValueChange
 @_exported public import struct WormholeUserDefaults.NSKeyValueChangeKey
 @_exported public import class WormholeUserDefaults.NSKeyValueObservation
@@ -18,9 +18,9 @@
 @_exported public import let WormholeUserDefaults.NSUbiquitousKeyValueStoreServerChange
 @_exported public import class WormholeUserDefaults.UserDefaults
 
-// For a file that imports one of the two alone: `import class SharedUserDefaults.UserDefaults`.
+// For a file that imports only one of the two: `import class SharedUserDefaults.UserDefaults`.
 
-/// `UserDefaults` of this module, which all processes of a group share, and not Foundation's.
+/// This module's `UserDefaults`, which all processes of a group share, and not Foundation's.
 ///
 /// ```swift
 /// UserDefaults(suiteName: "group.com.example.cinema")?.set(7, forKey: "volume")

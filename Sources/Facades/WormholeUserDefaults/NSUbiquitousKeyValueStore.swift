@@ -7,12 +7,12 @@ import Dispatch
 import Synchronization
 public import Wormhole
 
-/// Source-compatible with Foundation's class of this name: a few small values that all machines of a
-/// user share.
+/// Source-compatible with the Foundation class of this name: a few small values that all of a
+/// user's machines share.
 ///
-/// On Apple's systems iCloud carries them. Here it is the container of the store: on etcd it is shared by
-/// all machines, and a directory is shared by the processes of one machine, which an event of
-/// `Diagnostics` says. `WORMHOLE_GROUPS=etcd://h1,h2,h3/groups` moves the store to etcd.
+/// On Apple's systems iCloud carries them. Here the store's container does: on etcd all machines
+/// share it; in a directory only the processes of one machine do, which is an event of
+/// `Diagnostics`. `WORMHOLE_GROUPS=etcd://h1,h2,h3/groups` moves the store to etcd.
 ///
 /// ```swift
 /// let store = NSUbiquitousKeyValueStore.default
@@ -22,36 +22,36 @@ public import Wormhole
 /// store.set(Int64(7), forKey: "volume")
 /// ```
 ///
-/// Better than the original: every read sees all earlier writes of all processes, a write changes its
-/// own key only and loses no write of others, and nothing has to be synchronized. The limits are the
-/// original's: 1,024 keys, keys of 64 bytes, 1 MB in all.
+/// Better than the original: every read sees all earlier writes by all processes, a write changes
+/// only its own key and loses no other write, and nothing has to be synchronized. The limits are
+/// the original's: 1,024 keys, keys of 64 bytes, 1 MB in total.
 ///
-/// `@unchecked`, because the compiler does not check a class that can be subclassed: its properties are
-/// constant and Sendable, and those of a subclass have to be so, too.
+/// `@unchecked`, because the compiler does not check a class that can be subclassed: its properties
+/// are constant and Sendable, and a subclass's must be, too.
 open class NSUbiquitousKeyValueStore: NSObject, @unchecked Sendable {
   /// The original's limits.
   private static let limits = SuiteLimits(keys: 1_024, keyBytes: 64, bytes: 1_000_000)
-  /// The suite in the container of the store.
+  /// The suite in the store's container.
   private static let suite = "NSUbiquitousKeyValueStore"
-  /// The name of the store for programs that share one, as the entitlement
-  /// `com.apple.developer.ubiquity-kvstore-identifier`; by default that of the program.
+  /// The store's name for programs that share one, like the entitlement
+  /// `com.apple.developer.ubiquity-kvstore-identifier`; by default the program's name.
   private static let variable = "WORMHOLE_UBIQUITY_KVSTORE"
 
-  /// Posted when other processes have changed values, with the reason and their keys as user
-  /// information; not for changes of this object. Posted on a queue of the store.
+  /// Posted when other processes have changed values, with the reason and the keys as user
+  /// information; not for this object's changes. Posted on the store's queue.
   public static let didChangeExternallyNotification = NSNotification.Name(
     "NSUbiquitousKeyValueStoreDidChangeExternallyNotification")
 
   private static let shared = NSUbiquitousKeyValueStore()
 
-  /// The store of this program.
+  /// This program's store.
   open class var `default`: NSUbiquitousKeyValueStore { shared }
 
   /// Nil if the container could not be opened.
   private let defaults: GroupDefaults?
   private let observation = Mutex<ObservationToken?>(nil)
 
-  /// Opens the store of this program.
+  /// Opens this program's store.
   public convenience override init() {
     let name =
       ProcessInfo.processInfo.environment[Self.variable] ?? ProcessInfo.processInfo.processName
@@ -143,7 +143,7 @@ open class NSUbiquitousKeyValueStore: NSObject, @unchecked Sendable {
 
   // MARK: Writing
 
-  /// Stores a value of a property list; nil removes the key.
+  /// Stores a property list value; nil removes the key.
   ///
   /// A change that would exceed a limit is not made, and posted with the reason
   /// `NSUbiquitousKeyValueStoreQuotaViolationChange`. Errors go to `Diagnostics`.
@@ -185,7 +185,7 @@ open class NSUbiquitousKeyValueStore: NSObject, @unchecked Sendable {
   /// Stores a boolean.
   open func set(_ value: Bool, forKey aKey: String) { set(value as Any?, forKey: aKey) }
 
-  /// Waits until the values would survive a loss of power. Nothing else has to be synchronized.
+  /// Waits until the values would survive a power loss. Nothing else has to be synchronized.
   ///
   /// - Returns: Whether the store can be used.
   @discardableResult

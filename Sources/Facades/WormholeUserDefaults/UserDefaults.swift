@@ -1,30 +1,30 @@
 import Dispatch
-// On Apple's systems the name is Foundation's, so code that uses it imports that.
+// On Apple's systems Foundation declares the name, so code that uses it imports that.
 @_exported public import Foundation
 @_exported public import GroupDefaults
 import Synchronization
 import Wormhole
 import WormholePropertyLists
 
-/// `UserDefaults` as on Apple's systems: `UserDefaults(suiteName:)` is shared by all processes of the
-/// group. Its values are those of `GroupDefaults`, which loses no write of another process.
+/// `UserDefaults` as on Apple's systems: `UserDefaults(suiteName:)` is shared by all processes of
+/// the group. Its values are those of `GroupDefaults`, which loses no other process's write.
 ///
-/// A client imports it as `import SharedUserDefaults`, beside Foundation or without it. One line in any file
-/// of a target replaces Foundation's class in all of the target's files:
+/// A client imports it as `import SharedUserDefaults`, with or without Foundation. One line in any
+/// of a target's files replaces Foundation's class in all of them:
 ///
 /// ```swift
 /// @_exported import SharedUserDefaults
 /// ```
 ///
-/// Observers are called after the changes of all processes: for a change through this object in the
-/// thread that makes it, before the call returns, and for any other change on a queue of this object. If
-/// both happen at once, the queue may report both.
+/// Observers are called after any process's changes: for a change through this object on the thread
+/// that makes it, before the call returns; for any other change on a queue of this object. If both
+/// happen at once, the queue may report both.
 ///
-/// As with the original, the getters for a type ask `object(forKey:)`, and the setters for a type call
-/// the one for any object, so a subclass may override only these two.
+/// As with the original, typed getters ask `object(forKey:)`, and typed setters call the one for
+/// any object, so a subclass may override only these two.
 ///
-/// `@unchecked`, because the compiler does not check a class that can be subclassed: its properties are
-/// constant and Sendable, and those of a subclass have to be so, too.
+/// `@unchecked`, because the compiler does not check a class that can be subclassed: its properties
+/// are constant and Sendable, and a subclass's must be, too.
 open class UserDefaults: NSObject, @unchecked Sendable {
   /// The domain of all programs in the original; does not exist here.
   public static let globalDomain = GroupDefaults.globalDomain
@@ -34,8 +34,8 @@ open class UserDefaults: NSObject, @unchecked Sendable {
   public static let registrationDomain = GroupDefaults.registrationDomain
 
   /// Posted to `NotificationCenter.default` after each change through an object of this process, on
-  /// the thread that makes it. As in the original, changes of other processes are not posted:
-  /// observers learn of them, too.
+  /// the thread that makes it. As in the original, changes by other processes are not posted;
+  /// observers also learn of those.
   public static let didChangeNotification = Foundation.UserDefaults.didChangeNotification
   /// Posted by the original on systems with a limit; never posted here.
   public static let sizeLimitExceededNotification = NSNotification.Name(
@@ -46,10 +46,10 @@ open class UserDefaults: NSObject, @unchecked Sendable {
   /// The program's own defaults.
   open class var standard: UserDefaults { shared }
 
-  /// Does nothing, because `standard` has no state that would have to be reset.
+  /// Does nothing, because `standard` has no state to reset.
   open class func resetStandardUserDefaults() {}
 
-  /// The same defaults with the calls that throw, the calls for tasks, and keys with types.
+  /// The same defaults with the calls that throw, the calls for tasks, and typed keys.
   public let groupDefaults: GroupDefaults
 
   private struct Registration {
@@ -65,7 +65,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
   private let otherChanges = Mutex<ObservationToken?>(nil)
   private let ownChanges = Mutex(OwnChanges())
 
-  /// Creates the defaults of a group; see `GroupDefaults.init(suiteName:)`.
+  /// Creates a group's defaults; see `GroupDefaults.init(suiteName:)`.
   ///
   /// - Parameter suitename: An App Group identifier; nil for the program's own defaults.
   /// - Returns: nil for names that stand for another domain, and for "".
@@ -79,7 +79,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
 
   /// Creates the program's own defaults, as in `standard`.
   public convenience override init() {
-    // Without a name there is no name that could be refused.
+    // Without a name, there is none that could be refused.
     self.init(suiteName: nil)!
   }
 
@@ -143,7 +143,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
     content(of: defaultName).flatMap(Conversions.url)
   }
 
-  /// Returns all keys of the search list, each with the value that `object(forKey:)` returns.
+  /// Returns all keys in the search list, each with the value that `object(forKey:)` returns.
   open func dictionaryRepresentation() -> [String: Any] { groupDefaults.dictionaryRepresentation() }
 
   // MARK: Writing
@@ -162,7 +162,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
     set(value as Any?, forKey: defaultName)
   }
 
-  /// Stores a real, as the double of the same value.
+  /// Stores a real, as a double with the same value.
   open func set(_ value: Float, forKey defaultName: String) {
     set(value as Any?, forKey: defaultName)
   }
@@ -180,7 +180,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
   /// Stores a URL, a file URL as its path, which may begin with "~"; nil removes it.
   open func set(_ url: URL?, forKey defaultName: String) { set(url as Any?, forKey: defaultName) }
 
-  /// Removes a value from the suite; a search may then find a value of the key in another domain.
+  /// Removes a value from the suite; a search may then find the key's value in another domain.
   open func removeObject(forKey defaultName: String) {
     groupDefaults.removeObject(forKey: defaultName)
   }
@@ -190,7 +190,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
     groupDefaults.register(defaults: registrationDictionary)
   }
 
-  /// Waits until every change would survive a loss of power. Readers do not need this call.
+  /// Waits until every change would survive a power loss. Readers do not need this call.
   ///
   /// - Returns: Whether it succeeded.
   @discardableResult
@@ -245,7 +245,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
 
   // MARK: Observing
 
-  /// Calls `observeValue` of an object for each change of a key by any process.
+  /// Calls an object's `observeValue` for each change of a key by any process.
   ///
   /// - Parameters:
   ///   - observer: The object; it is not retained, and no longer called when it is gone.
@@ -313,8 +313,8 @@ open class UserDefaults: NSObject, @unchecked Sendable {
 
   /// Calls a handler when a property changes, until the observation is invalidated or released.
   ///
-  /// The property is a computed one that reads this object, as the original's `@objc dynamic` property
-  /// in an extension, without these words. It is read after each change of the suite by any process.
+  /// The property is a computed one that reads this object, like the original's `@objc dynamic`
+  /// property in an extension, without these words. It is read after any process changes the suite.
   ///
   /// - Parameters:
   ///   - keyPath: The property.
@@ -359,14 +359,14 @@ open class UserDefaults: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Begins to report the changes that are not made through this object, unless it does so already.
+  /// Begins to report changes not made through this object, unless it already does.
   private func listenToOthers() {
     groupDefaults.reporting(()) {
       try otherChanges.withLock { token in
         guard token == nil else { return }
         let queue = DispatchQueue(label: "SharedUserDefaults")
-        // Also when it has found nothing: the thread of an own change may have reported a value of
-        // another process, which has put back the one before it.
+        // Even if it has found nothing: the thread of an own change may have reported another
+        // process's value, which has put back the one before it.
         token = try groupDefaults.observeTogether(on: queue) { [weak self] _ in
           self?.reportOtherChanges()
         }
@@ -375,8 +375,8 @@ open class UserDefaults: NSObject, @unchecked Sendable {
   }
 }
 
-/// `@unchecked`, because the original does not require an observer that can be sent, either: it calls
-/// it in the thread of the change.
+/// `@unchecked`, because the original does not require a Sendable observer either: it calls the
+/// observer on the thread of the change.
 private struct Observer: @unchecked Sendable {
   weak var object: NSObject?
 }

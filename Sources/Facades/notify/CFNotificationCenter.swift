@@ -5,7 +5,7 @@ import Synchronization
 import Wormhole
 @_exported public import WormholeDarwinTypes
 
-/// A string of Core Foundation, as sources spell it: `"lights-out" as CFString`.
+/// A Core Foundation string, as sources spell it: `"lights-out" as CFString`.
 ///
 /// ```swift
 /// let name = CFNotificationName("lights-out" as CFString)
@@ -13,7 +13,7 @@ import Wormhole
 /// ```
 public typealias CFString = String
 
-/// The number of options of Core Foundation.
+/// Core Foundation options as a number.
 ///
 /// ```swift
 /// let options: CFOptionFlags = kCFNotificationDeliverImmediately | kCFNotificationPostToAllSessions
@@ -34,7 +34,7 @@ public typealias CFNotificationCallback =
     CFDictionary?
   ) -> Void
 
-/// The treatment of notifications for a suspended program; the Darwin center ignores it.
+/// How notifications are treated while a program is suspended; the Darwin center ignores it.
 ///
 /// ```swift
 /// let behavior = CFNotificationSuspensionBehavior.deliverImmediately
@@ -50,18 +50,18 @@ public enum CFNotificationSuspensionBehavior: Int, Sendable {
   case deliverImmediately = 4
 }
 
-/// An option of posting; the Darwin center ignores it.
+/// A posting option; the Darwin center ignores it.
 public let kCFNotificationDeliverImmediately: CFOptionFlags = 1
-/// An option of posting; the Darwin center ignores it.
+/// A posting option; the Darwin center ignores it.
 public let kCFNotificationPostToAllSessions: CFOptionFlags = 2
 
 extension CFNotificationName {
-  /// The name of a text.
+  /// The name for a text.
   ///
   /// - Parameter rawValue: Any text; it stays in memory until the process ends.
   public init(_ rawValue: CFString) { self.init(rawValue: Interned.pointer(of: rawValue)) }
 
-  /// The name of a text.
+  /// The name for a text.
   ///
   /// - Parameter rawValue: Any text; it stays in memory until the process ends.
   public init(rawValue: CFString) { self.init(rawValue) }
@@ -69,7 +69,7 @@ extension CFNotificationName {
   /// The text.
   public var rawValue: CFString { Interned.text(of: Self.pointer(self)) }
 
-  /// The raw value of C, which the text hides.
+  /// The raw value for C, which the text hides.
   private static func pointer(_ name: some RawRepresentable<OpaquePointer>) -> OpaquePointer {
     name.rawValue
   }
@@ -77,7 +77,7 @@ extension CFNotificationName {
 
 // Only literals, because the Darwin center drops user information.
 extension CFDictionary: @retroactive ExpressibleByDictionaryLiteral {
-  /// The empty dictionary.
+  /// An empty dictionary.
   ///
   /// - Parameter elements: Dropped.
   public init(dictionaryLiteral elements: (AnyHashable, Any)...) {
@@ -85,19 +85,19 @@ extension CFDictionary: @retroactive ExpressibleByDictionaryLiteral {
   }
 }
 
-/// Returns the center of the user, which all of the user's processes share.
+/// Returns the user's center, which all of the user's processes share.
 public func CFNotificationCenterGetDarwinNotifyCenter() -> CFNotificationCenter! {
   CFNotificationCenter(rawValue: Interned.pointer(of: ""))
 }
 
 /// Calls a function after each post of a name, or once after several in a row.
 ///
-/// The main queue calls it, so the main thread serves that: `RunLoop.main.run()`, `dispatchMain()`, or
-/// an `async` main function. A failure is an event of `Diagnostics`.
+/// The main queue calls it, so the main thread must serve that: `RunLoop.main.run()`,
+/// `dispatchMain()`, or an `async` main function. A failure is an event of `Diagnostics`.
 ///
 /// - Parameters:
 ///   - center: Ignored: there is one.
-///   - observer: Any pointer, by which the function is removed again; it is neither retained nor read.
+///   - observer: Any pointer, by which the function is removed later; never retained or read.
 ///   - callBack: The function. If it is added twice, it is called twice.
 ///   - name: The name; without one nothing happens, as in the original.
 ///   - object: Ignored, as in the original.
@@ -118,8 +118,8 @@ public func CFNotificationCenterAddObserver(
   }
 }
 
-/// Posts a name to the observers in all processes of the user, including this one. A failure is an
-/// event of `Diagnostics`. The Darwin center ignores everything but the name.
+/// Posts a name to the observers in all of the user's processes, including this one. A failure is
+/// an event of `Diagnostics`. The Darwin center ignores everything but the name.
 ///
 /// - Complexity: As `DarwinNotification.post()`.
 public func CFNotificationCenterPostNotification(
@@ -140,13 +140,12 @@ public func CFNotificationCenterPostNotificationWithOptions(
   CFNotificationCenterPostNotification(center, name, object, userInfo, true)
 }
 
-/// Removes the functions of an observer. None begins afterwards, if this is called on the main
-/// thread.
+/// Removes an observer's functions. None begins afterwards, if this is called on the main thread.
 ///
 /// - Parameters:
 ///   - center: Ignored: there is one.
 ///   - observer: The pointer with which the functions were added.
-///   - name: The name; nil for all names of the observer.
+///   - name: The name; nil for all of the observer's names.
 ///   - object: Ignored, as in the original.
 public func CFNotificationCenterRemoveObserver(
   _ center: CFNotificationCenter!, _ observer: UnsafeRawPointer!, _ name: CFNotificationName!,
@@ -158,7 +157,7 @@ public func CFNotificationCenterRemoveObserver(
   }
 }
 
-/// Removes the functions of an observer for all names; see `CFNotificationCenterRemoveObserver`.
+/// Removes an observer's functions for all names; see `CFNotificationCenterRemoveObserver`.
 public func CFNotificationCenterRemoveEveryObserver(
   _ center: CFNotificationCenter!, _ observer: UnsafeRawPointer!
 ) {

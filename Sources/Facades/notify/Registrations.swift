@@ -3,7 +3,7 @@ import Synchronization
 import Wormhole
 import WormholeSystem
 
-/// The center of the user, and the registrations of this process by their tokens.
+/// The user's center, and this process's registrations by token.
 enum Registrations {
   private struct Entry {
     let registration: NotificationRegistration
@@ -18,16 +18,16 @@ enum Registrations {
 
   private static let state = Mutex(State())
 
-  /// The group whose container is the center of the user.
+  /// The group whose container is the user's center.
   private static let group = "darwin-notifications"
 
-  /// Returns the center of the user.
+  /// Returns the user's center.
   ///
   /// - Throws: `AppGroupError` if its container cannot be opened; a later call tries again.
   static func center() throws -> DarwinNotificationCenter {
     if let center = state.withLock(\.center) { return center }
     let container = try SharedContainer(group: group)
-    // Of two first calls at once, one has opened the container in vain.
+    // If two first calls are made at once, one has opened the container in vain.
     return state.withLock { state in
       let center = state.center ?? DarwinNotificationCenter(container: container)
       state.center = center
@@ -39,9 +39,9 @@ enum Registrations {
   ///
   /// - Parameters:
   ///   - name: The notification.
-  ///   - pipe: The pipe that lasts as long as the registration.
+  ///   - pipe: The pipe, which lasts as long as the registration.
   ///   - token: Receives the token before the handler can be called.
-  ///   - queue: The queue of the handler.
+  ///   - queue: The handler's queue.
   ///   - handler: Receives the token; nil for checks only.
   static func add(
     _ name: String, pipe: TokenPipe? = nil, token: inout Int32,
@@ -61,7 +61,7 @@ enum Registrations {
     }
   }
 
-  /// Returns the registration of a token; nil if there is none.
+  /// Returns a token's registration; nil if there is none.
   static func find(_ token: Int32) -> NotificationRegistration? {
     state.withLock { $0.entries[token]?.registration }
   }

@@ -4,9 +4,9 @@
 public import Dispatch
 import Wormhole
 
-/// The call succeeded: each function that has a result returns this or another of these statuses.
+/// The call succeeded: each function with a result returns this or another of these statuses.
 public let NOTIFY_STATUS_OK: Int32 = 0
-/// The name is missing, or is not in UTF-8.
+/// The name is missing, or is not UTF-8.
 public let NOTIFY_STATUS_INVALID_NAME: Int32 = 1
 /// No registration of this process has the token.
 public let NOTIFY_STATUS_INVALID_TOKEN: Int32 = 2
@@ -14,7 +14,7 @@ public let NOTIFY_STATUS_INVALID_TOKEN: Int32 = 2
 public let NOTIFY_STATUS_INVALID_PORT: Int32 = 3
 /// The descriptor is not one that an earlier registration returned.
 public let NOTIFY_STATUS_INVALID_FILE: Int32 = 4
-/// The number is not that of a signal.
+/// The number is not a signal's.
 public let NOTIFY_STATUS_INVALID_SIGNAL: Int32 = 5
 /// The original's status of a wrong request; never returned.
 public let NOTIFY_STATUS_INVALID_REQUEST: Int32 = 6
@@ -41,11 +41,11 @@ public let NOTIFY_REUSE: Int32 = 1
 /// ```
 public typealias notify_handler_t = (Int32) -> Void
 
-/// Posts a name to all registrations of all processes of the user, those of this process, too.
+/// Posts a name to all registrations in all of the user's processes, including this one.
 ///
 /// - Parameter name: The name, in UTF-8.
-/// - Returns: `NOTIFY_STATUS_OK`, even if nobody is registered; `NOTIFY_STATUS_INVALID_NAME`, or
-///   `NOTIFY_STATUS_FAILED`.
+/// - Returns: `NOTIFY_STATUS_OK`, even if there is no registration; `NOTIFY_STATUS_INVALID_NAME`,
+///   or `NOTIFY_STATUS_FAILED`.
 /// - Complexity: As `DarwinNotification.post()`.
 @discardableResult
 public func notify_post(_ name: UnsafePointer<CChar>!) -> UInt32 {
@@ -90,11 +90,11 @@ public func notify_register_dispatch(
 
 /// Sends a signal to this process after each post of a name, or once after several in a row.
 ///
-/// The program catches the signal: the default action of most signals ends a process.
+/// The program must catch the signal: the default action of most signals ends a process.
 ///
 /// - Parameters:
 ///   - name: The name, in UTF-8.
-///   - sig: The number of the signal.
+///   - sig: The signal's number.
 ///   - out_token: Receives the token; `notify_check` then shows which name was posted.
 @discardableResult
 public func notify_register_signal(
@@ -112,10 +112,10 @@ public func notify_register_signal(
 ///
 /// - Parameters:
 ///   - name: The name, in UTF-8.
-///   - notify_fd: Receives the descriptor for reading, or has that of an earlier registration. It
-///     is closed with the last registration that uses it.
+///   - notify_fd: Receives the descriptor for reading, or has an earlier registration's. It is
+///     closed with the last registration that uses it.
 ///   - flags: `NOTIFY_REUSE` for the descriptor of an earlier registration; otherwise 0.
-///   - out_token: Receives the token, which is written as four bytes in the order of the network.
+///   - out_token: Receives the token, which is written as four bytes in network order.
 /// - Returns: A status; `NOTIFY_STATUS_INVALID_FILE` for a descriptor of no registration.
 @discardableResult
 public func notify_register_file_descriptor(
@@ -145,14 +145,14 @@ public func notify_check(_ token: Int32, _ check: UnsafeMutablePointer<Int32>!) 
   return with(token) { check.pointee = try $0.check() ? 1 : 0 }
 }
 
-/// Ends a registration: a handler that runs may finish, and none begins afterwards on the
+/// Ends a registration: a running handler may finish, and none begins afterwards on the
 /// registration's queue. The token never becomes valid again.
 @discardableResult
 public func notify_cancel(_ token: Int32) -> UInt32 {
   UInt32(Registrations.remove(token) ? NOTIFY_STATUS_OK : NOTIFY_STATUS_INVALID_TOKEN)
 }
 
-/// Holds the notifications of a registration back, until as many calls of `notify_resume` follow.
+/// Holds back a registration's notifications, until as many calls of `notify_resume` follow.
 @discardableResult
 public func notify_suspend(_ token: Int32) -> UInt32 { with(token) { try $0.suspend() } }
 
@@ -188,8 +188,8 @@ public func notify_get_state(_ token: Int32, _ state64: UnsafeMutablePointer<UIn
 /// - Returns: False after `notify_cancel`.
 public func notify_is_valid_token(_ val: Int32) -> Bool { Registrations.find(val) != nil }
 
-/// A block of a client. `@unchecked`, because the original does not require one that can be sent,
-/// either: it is called on the queue that the client names for it, one call at a time.
+/// A client's block. `@unchecked`, because the original does not require a Sendable one either: it
+/// is called on the queue that the client names for it, one call at a time.
 private struct Block: @unchecked Sendable {
   let call: notify_handler_t
 }
@@ -236,7 +236,7 @@ private func with(
     try body(registration)
     return UInt32(NOTIFY_STATUS_OK)
   } catch let error as AppGroupError where error.code == .invalidToken {
-    // Another thread has cancelled it meanwhile.
+    // Another thread has meanwhile cancelled it.
     return UInt32(NOTIFY_STATUS_INVALID_TOKEN)
   } catch {
     return failure(error)

@@ -18,7 +18,7 @@ public struct ComplicationInfo: Sendable {
   /// `WCError.payloadUnsupportedTypes`.
   public var content: Content { payload.content }
 
-  /// Creates complication info of a content.
+  /// Creates complication info with content.
   public init(content: Content) { payload = SharedContent(content) }
 }
 

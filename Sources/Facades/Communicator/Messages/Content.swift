@@ -5,8 +5,8 @@ internal import WormholePropertyLists
 /// The content of messages: keys with values that a property list can hold (strings, numbers,
 /// booleans, dates, data, arrays and dictionaries).
 ///
-/// A received number casts to every number type that holds it, as with the original: an integer to
-/// `Int`, `UInt8` or `Double`. A boolean is only a `Bool`.
+/// A received number casts to every number type that can hold it, as with the original: an integer
+/// to `Int`, `UInt8` or `Double`. A boolean is only a `Bool`.
 ///
 /// ```swift
 /// let content: Content = ["film": "Metropolis", "seats": [7, 8]]
@@ -18,7 +18,7 @@ public typealias Content = [String: Any]
 struct SharedContent: Sendable {
   private let value: Result<PropertyListValue, PropertyListError>
 
-  /// Content that no property list can hold is not kept. Initializers of messages cannot throw, so
+  /// Does not keep content that no property list can hold. Message initializers cannot throw, so
   /// the error is reported when the message is sent.
   init(_ content: Content) {
     value = Result { () throws(PropertyListError) in try PropertyListValue(propertyList: content) }

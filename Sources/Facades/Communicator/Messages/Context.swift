@@ -1,5 +1,5 @@
-/// The state of one side for the other. The latest context replaces the previous one, on the way
-/// and at the other side, and outlives both processes.
+/// One side's state for the other. The latest context replaces the previous one, on the way and at
+/// the other side, and outlives both processes.
 ///
 /// Requires at least `.backgroundOnly`.
 ///
@@ -14,7 +14,7 @@ public struct Context: Sendable {
   /// `WCError.payloadUnsupportedTypes`.
   public var content: Content { payload.content }
 
-  /// Creates a context of a content.
+  /// Creates a context with content.
   public init(content: Content) { payload = SharedContent(content) }
 }
 

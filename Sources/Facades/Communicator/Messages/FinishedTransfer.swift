@@ -1,7 +1,7 @@
 /// The outcome of a transfer that this side sent, in this process or an earlier one.
 ///
 /// A completion ends with its process, but a guaranteed message does not. When the app is started
-/// again, it learns the outcome here. The original has no counterpart.
+/// again, it learns the outcome here. The original has no equivalent.
 ///
 /// ```swift
 /// FinishedTransfer.observe { transfer in

@@ -8,7 +8,7 @@
 /// Communicator.shared.send(message) { result in print(result) }
 /// ```
 public struct GuaranteedMessage: Sendable {
-  /// Receives the outcome of the sending.
+  /// Receives the outcome of sending.
   public typealias Completion = @Sendable (Result<Void, any Error>) -> Void
 
   /// The subject of the message: any string that both sides know.
@@ -19,7 +19,7 @@ public struct GuaranteedMessage: Sendable {
   /// `WCError.payloadUnsupportedTypes`.
   public var content: Content { payload.content }
 
-  /// Creates a message of a subject and a content.
+  /// Creates a message with a subject and content.
   public init(identifier: String, content: Content = [:]) {
     self.identifier = identifier
     payload = SharedContent(content)

@@ -1,7 +1,7 @@
 /// A small message that the counterpart gets now or not at all.
 ///
-/// Requires `.immediatelyReachable`. A message from a watch starts the phone process if that has
-/// registered for it.
+/// Requires `.immediatelyReachable`. A message from a watch starts the phone process if it has
+/// registered for that.
 ///
 /// ```swift
 /// ImmediateMessage.observe { message in print(message.content) }
@@ -21,7 +21,7 @@ public struct ImmediateMessage: Sendable {
   /// `WCError.payloadUnsupportedTypes`.
   public var content: Content { payload.content }
 
-  /// Creates a message of a subject and a content.
+  /// Creates a message with a subject and content.
   public init(identifier: String, content: Content = [:]) {
     self.identifier = identifier
     payload = SharedContent(content)

@@ -19,9 +19,9 @@ extension Observable {
   /// Any number of observers may observe a type. Each receives every value, on a serial queue and
   /// in the order of arrival. Earlier values are not delivered again, with one exception:
   /// guaranteed messages, blobs, contexts, complication info and finished transfers that arrive
-  /// before their type was ever observed wait, up to a limit, for the first observers: all those that an
-  /// app registers in one go. They get them on the next turn of the main queue, or after a tenth of a
-  /// second in a program that serves none.
+  /// before their type was ever observed wait, up to a limit, for the first observers: all those
+  /// that an app registers in one go. These get them on the next turn of the main queue, or after a
+  /// tenth of a second in a program that does not serve it.
   ///
   /// - Parameters:
   ///   - queue: The queue on which the handler is called; by default a serial queue that all
@@ -33,14 +33,14 @@ extension Observable {
     queue: DispatchQueue = .communicator, handler: @escaping @Sendable (Self) -> Void
   ) -> Observation {
     let observation = observations.add(on: queue, handler)
-    // In this order, because activation delivers the values that have arrived in the meantime.
+    // In this order, because activation delivers the values that have arrived meanwhile.
     _ = Communicator.shared
     return observation
   }
 
   /// Ends an observation. Further calls have no effect.
   ///
-  /// The handler is not called for later values, and for earlier values only if the call has begun.
+  /// The handler is not called for later values, and for earlier ones only if the call has begun.
   public static func unobserve(_ observation: Observation) {
     observations.remove(observation)
   }
@@ -48,7 +48,7 @@ extension Observable {
   static func notifyObservers(_ value: Self) { observations.notify(value) }
 }
 
-// The original's README observes contexts by the name of their content.
+// The original's README observes contexts by the type name of their content.
 extension Dictionary where Key == String, Value == Any {
   /// Same as `Context.observe`.
   @preconcurrency @discardableResult
@@ -78,9 +78,9 @@ public final class Observations<Value: Sendable>: Sendable {
   private struct State {
     /// In the order of registration, which is the order of calls.
     var observers: [Observer] = []
-    /// Values from before the first observers had all registered; nil afterwards.
+    /// Values from before all first observers had registered; nil afterwards.
     var waiting: [Value]? = []
-    /// Whether the first observers register now, and get what waits in a moment.
+    /// Whether the first observers are registering, and get the waiting values in a moment.
     var isHandingOver = false
   }
 
@@ -89,9 +89,9 @@ public final class Observations<Value: Sendable>: Sendable {
   private let schedule: (@Sendable (@escaping @Sendable () -> Void) -> Void)?
 
   /// - Parameters:
-  ///   - limit: The largest number of values that wait for the first observer. Beyond it the oldest
-  ///     are dropped, because an app that never observes a type must not grow with what it receives.
-  ///   - schedule: Calls a closure when the first observers have registered; nil for a moment later.
+  ///   - limit: The maximum number of values that wait for the first observer. Beyond it the oldest
+  ///     are dropped, because an app that never observes a type must not keep growing.
+  ///   - schedule: Calls a closure once the first observers registered; nil for a moment later.
   init(
     keeping limit: Int = 0,
     handingOver schedule: (@Sendable (@escaping @Sendable () -> Void) -> Void)? = nil
@@ -119,12 +119,12 @@ public final class Observations<Value: Sendable>: Sendable {
     return observer.0
   }
 
-  /// Gives what waits to all observers there are; the second call for the same values has no effect.
+  /// Gives the waiting values to all observers; a second call for the same values has no effect.
   private func handOver() {
     state.withLock { state in
       guard state.isHandingOver else { return }
       state.isHandingOver = false
-      // All have ended already: the values wait on.
+      // All have already ended: the values keep waiting.
       guard !state.observers.isEmpty else { return }
       for value in state.waiting.take() ?? [] {
         for observer in state.observers { enqueue(value, for: observer) }
@@ -144,7 +144,7 @@ public final class Observations<Value: Sendable>: Sendable {
   func notify(_ value: Value) {
     state.withLock { state in
       if limit > 0, var waiting = state.waiting.take() {
-        // What comes while it is handed over follows it, and is not dropped.
+        // Values that come during the handover follow it, and are not dropped.
         if waiting.count >= limit, !state.isHandingOver { waiting.removeFirst() }
         waiting.append(value)
         state.waiting = waiting
@@ -157,9 +157,9 @@ public final class Observations<Value: Sendable>: Sendable {
   /// Called under the lock, so that all observers get values in one order; no handler is called
   /// here.
   ///
-  /// As in the original, the values that an observer is too slow for wait on its queue without a
-  /// limit: a limit would drop a guaranteed message, or make the session's queue wait, and with it
-  /// all other observers.
+  /// As in the original, values for an observer that is too slow wait on its queue without a limit:
+  /// a limit would drop a guaranteed message, or make the session's queue wait, and with it all
+  /// other observers.
   private func enqueue(_ value: Value, for observer: Observer) {
     observer.queue.async { [self] in
       if state.withLock({ $0.observers.contains { $0.observation == observer.observation } }) {

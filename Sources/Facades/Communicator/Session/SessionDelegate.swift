@@ -55,8 +55,8 @@ final class SessionDelegate: NSObject, WCSessionDelegate, Sendable {
   }
 }
 
-// Messages whose shape differs from a communicator's are dropped, because the counterpart may use
-// another protocol with other code here. The sender of a dropped request gets an error at once,
+// Messages whose shape differs from a communicator's are dropped, because other code in the
+// counterpart may use another protocol here. The sender of a dropped request gets an error at once,
 // because the session sees that the reply handler was released.
 extension SessionDelegate {
   func session(_ session: WCSession, didReceiveMessage message: [String: Any]) {
@@ -89,7 +89,7 @@ extension SessionDelegate {
       let content = try Data(contentsOf: file.fileURL)
       Blob(content: content, wireMetadata: metadata).map(Blob.notifyObservers)
     } catch {
-      // Nothing can refuse the file here: it is gone or unreadable between the session and this call.
+      // Nothing can refuse the file here: it vanished or became unreadable before this call.
       session.report(error)
     }
   }

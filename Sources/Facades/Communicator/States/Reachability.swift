@@ -18,7 +18,7 @@ public enum Reachability: Sendable, Hashable {
   /// Everything can be sent, immediate messages too.
   case immediatelyReachable
 
-  /// Equals `immediatelyReachable`, as the original's README spells it.
+  /// `immediatelyReachable`, as the original's README spells it.
   public static var immediateMessaging: Reachability { .immediatelyReachable }
 
   /// Creates the current reachability of a session's counterpart.

@@ -23,7 +23,7 @@ public enum WatchState: Sendable, Hashable {
   /// if Communicator.shared.currentWatchState.appState == .notInstalled { print("no app there") }
   /// ```
   public enum AppState: Sendable, Hashable {
-    /// The app is installed, with the state of its complication, and a directory on the phone for
+    /// The app is installed. Includes its complication's state, and a directory on the phone for
     /// data about this watch only, which is nil while the session is not activated.
     case installed(ComplicationState, WatchSpecificLocalURL?)
     /// The app is not installed.

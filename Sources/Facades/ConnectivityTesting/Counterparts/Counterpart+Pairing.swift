@@ -57,7 +57,7 @@ extension Counterpart {
         remedy: "make a counterpart that is a watch")
     }
     leave()
-    // The first watch that is paired by name replaces the standard watch.
+    // The first watch paired by name replaces the standard watch.
     if let paired = try phonePairing.state()[name] { try phonePairing.pair(paired) }
     try phonePairing.pair(.init(name: newName))
     _ = try phonePairing.activate(newName)

@@ -25,7 +25,7 @@ extension Counterpart {
       case message
       /// `sendMessageData`
       case messageData
-      /// `transferUserInfo`, also for the complication
+      /// `transferUserInfo`, even for the complication
       case userInfo
       /// `transferFile`
       case file
@@ -35,7 +35,7 @@ extension Counterpart {
 
     /// How it was sent.
     public let kind: Kind
-    /// The dictionary; the data; or the metadata of a file, an empty dictionary if there is none.
+    /// The dictionary; the data; or a file's metadata, an empty dictionary if there is none.
     public let value: PropertyListValue
     /// Whether the sender of a message waits for a reply.
     public let expectsReply: Bool

@@ -11,8 +11,8 @@ extension Counterpart {
   /// - Parameters:
   ///   - message: A dictionary, or data.
   ///   - deadline: When to give up; by default 10 seconds from now.
-  /// - Throws: `PeerError.Code.unreachable`, `.notHandled` when the delegate has no method for it,
-  ///   `.notAnswered` when it released the reply handler, `.timedOut`.
+  /// - Throws: `PeerError.Code.unreachable`, `.notHandled` if the delegate has no method for it,
+  ///   `.notAnswered` if it released the reply handler, `.timedOut`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
   public func sendMessage(

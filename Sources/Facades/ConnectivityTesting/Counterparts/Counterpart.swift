@@ -24,15 +24,15 @@ public final class Counterpart: Sendable {
   public let role: WCSession.Role
   /// Its name among the peers: "phone", or the watch's name.
   public let name: String
-  /// While it is closed, dictionaries and files that arrive wait as if the app hangs: they are not
-  /// acknowledged. It is open at the beginning.
+  /// While it is closed, arriving dictionaries and files wait as if the app hangs: they are not
+  /// acknowledged. It is initially open.
   public let transfers = Gate(isOpen: true)
 
   /// The name of the side under test.
   let other: String
   let container: SharedContainer
   let arrivals = Arrivals<Received>()
-  /// Handles all arrivals, in their order.
+  /// Handles all arrivals, in order.
   private let queue = DispatchQueue(label: "ConnectivityTesting.counterpart")
   private let state: Mutex<State>
 
@@ -75,7 +75,7 @@ public final class Counterpart: Sendable {
   /// Whether it is present.
   public var isPresent: Bool { state.withLock { $0.life }?.peer.isActive ?? false }
 
-  /// Replaces the steps that are left.
+  /// Replaces the remaining steps.
   public func follow(_ script: [Step]) { state.withLock { $0.script = script } }
 
   // MARK: Its life
@@ -83,7 +83,7 @@ public final class Counterpart: Sendable {
   /// Becomes reachable, and takes waiting deliveries. Does nothing if it is present or arriving.
   ///
   /// - Parameter deadline: when to stop waiting for another process of its name; by default 10 s.
-  /// - Throws: `PeerError.Code.replaced` when another process is that side.
+  /// - Throws: `PeerError.Code.replaced` if another process is that side.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func arrive(until deadline: ContinuousClock.Instant? = nil) throws {
     guard let peer = try begin() else { return }
@@ -112,7 +112,7 @@ public final class Counterpart: Sendable {
     }
   }
 
-  /// Leaves as a program that ends in order. Unacknowledged deliveries wait for its next arrival.
+  /// Leaves like a program that ends in order. Unacknowledged deliveries wait for its next arrival.
   public func leave() { leave(only: nil) }
 
   /// - Returns: Whether it was there.
@@ -125,7 +125,7 @@ public final class Counterpart: Sendable {
     }
   }
 
-  /// Dies as by SIGKILL: others find its presence and its mailbox unlocked, as if a process had
+  /// Dies as if by SIGKILL: others find its presence and its mailbox unlocked, as if a process had
   /// ended without leaving. Messages that wait for its reply end as `notReachable`.
   public func die() {
     end { life in
@@ -198,7 +198,7 @@ public final class Counterpart: Sendable {
           }
         }
       } catch {
-        // Closed, which ends it; a transfer that was taken before is delivered again.
+        // Closed, which ends it; a transfer taken before is delivered again.
         guard !Task.isCancelled else { return }
         Diagnostics.report(error)
       }
@@ -219,7 +219,7 @@ public final class Counterpart: Sendable {
     life.context?.cancel()
     end(life)
     life.peer.refuseRequests()
-    // Released now, when no answer to them can be sent any more.
+    // Released now that no answer to them can be sent.
     _ = ignored
     return true
   }
@@ -238,7 +238,7 @@ public final class Counterpart: Sendable {
     switch step.action {
     case .answer(let reply, let gate):
       let answer: @Sendable () -> Void = {
-        // After an error its sender has stopped waiting, or is gone.
+        // After an error, its sender has stopped waiting, or is gone.
         Diagnostics.reporting { try request.reply(reply(received)) }
       }
       // Noted first: a test that opens the gate when it sees the message opens it for this one.
@@ -253,7 +253,7 @@ public final class Counterpart: Sendable {
     arrivals.add(received)
   }
 
-  /// The peer that sends; an absent one sends, too, as long as no other peer has to reach it.
+  /// The peer that sends; an absent one also sends, as long as no other peer has to reach it.
   func peer() throws -> PeerSession {
     if let life = state.withLock({ $0.life }) { return life.peer }
     return try PeerSession(name, in: container)

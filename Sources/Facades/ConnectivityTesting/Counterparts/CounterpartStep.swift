@@ -35,14 +35,14 @@ extension Counterpart {
       Step(action: .answer(reply, after: gate))
     }
 
-    /// Takes the message as a delegate without a method for it: its sender gets `deliveryFailed`.
+    /// Takes the message like a delegate without a method for it: its sender gets `deliveryFailed`.
     public static let refuses = Step(action: .refuse)
     /// Releases the reply handler without a call: its sender gets `messageReplyTimedOut` at once.
     public static let letsGo = Step(action: .letGo)
-    /// Is deaf: reachable, and never replies. The sender of a message that expects no reply learns that it
-    /// was delivered, because it was.
+    /// Is deaf: reachable, but never replies. The sender of a message that expects no reply learns
+    /// that it was delivered, because it was.
     public static let isDeaf = Step(action: .ignore)
-    /// Dies in the middle of the reply, as by SIGKILL: see `Counterpart.die()`.
+    /// Dies in the middle of the reply, as if by SIGKILL: see `Counterpart.die()`.
     public static let dies = Step(action: .die)
   }
 }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A gate that a test opens: the calls and tasks behind it then continue, and no clock decides.
+/// A gate that a test opens: the calls and tasks behind it then continue, independent of any clock.
 ///
 /// ```swift
 /// let gate = Gate()

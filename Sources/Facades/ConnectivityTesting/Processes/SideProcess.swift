@@ -3,12 +3,12 @@ import Wormhole
 import WormholeSystem
 import WormholeToolkit
 
-/// The other side as a process of its own: a test starts it, reads its output line by line, stops it, continues
-/// it and kills it. It is killed when this object is released, at the latest.
+/// The other side as its own process: a test starts it, reads its output line by line, stops it,
+/// continues it and kills it. It is killed at the latest when this object is released.
 ///
 /// Every wait has a deadline; its error has the output so far. Standard output and standard error
-/// are read as one stream. The output is read when a test wants it: a program that prints more than
-/// a pipe holds (64 KiB) waits until then. Thread-safe; one thread at a time reads lines.
+/// are read as one stream, only when a test asks: a program that prints more than a pipe holds (64
+/// KiB) waits until then. Thread-safe; one thread at a time reads lines.
 ///
 /// ```swift
 /// let watch = try scene.start(SideProcess.built("steps-watch"), as: .watch)
@@ -42,7 +42,7 @@ public final class SideProcess: Sendable {
   /// Starts a program.
   ///
   /// It gets this process's environment without the variables that begin with `WORMHOLE_` or
-  /// `WATCHCONNECTIVITY_`, because those belong to the test's user; `TestScene.start` sets them for the scene.
+  /// `WATCHCONNECTIVITY_`, which are the test user's; `TestScene.start` sets them for the scene.
   ///
   /// - Parameters:
   ///   - program: its path; `built(_:)` finds a program of the package under test.
@@ -67,7 +67,7 @@ public final class SideProcess: Sendable {
 
   deinit { kill() }
 
-  /// The path of a program that was built together with the tests: `swift build` puts it beside them.
+  /// The path of a program built with the tests: `swift build` puts it beside them.
   ///
   /// - Throws: `TestingError.Code.process`.
   public static func built(_ name: String) throws -> String {
@@ -79,7 +79,7 @@ public final class SideProcess: Sendable {
     }
   }
 
-  /// The number of the process.
+  /// The process's number.
   public var processID: Int32 { process.processID }
 
   /// The lines that were read so far.
@@ -87,13 +87,13 @@ public final class SideProcess: Sendable {
 
   // MARK: Lines
 
-  /// Writes a line to its standard input. A process that reads none of it takes as much as a pipe holds (64 KiB).
+  /// Writes a line to its standard input. If the process does not read, a pipe holds 64 KiB.
   ///
   /// - Parameters:
   ///   - line: the line, without its end.
   ///   - deadline: when to give up; by default 10 seconds from now.
-  /// - Throws: `TestingError.Code.timedOut` when it has not read enough by then, so that only a part of the
-  ///   line is written; `.ended` when it does not read its input any more.
+  /// - Throws: `TestingError.Code.timedOut` if it has not read enough by then, so that only part of
+  ///   the line is written; `.ended` if it no longer reads its input.
   public func tell(_ line: String, until deadline: ContinuousClock.Instant? = nil) throws {
     do {
       try process.tell(line, until: deadline ?? .now + TestScene.patience)
@@ -119,7 +119,7 @@ public final class SideProcess: Sendable {
     try await Blocking.run { try self.line(until: deadline) }
   }
 
-  /// The next line that contains a text; the lines before it are skipped, and stay in `output`.
+  /// The next line that contains a text; the lines before it are skipped, but stay in `output`.
   ///
   /// - Throws: as `line`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
@@ -188,15 +188,15 @@ public final class SideProcess: Sendable {
     }
   }
 
-  /// Kills it (SIGKILL), and waits until it and its open files are gone: a few milliseconds. Further calls have
-  /// no effect.
+  /// Kills it (SIGKILL), and waits until it and its open files are gone: a few milliseconds.
+  /// Further calls have no effect.
   public func kill() {
     guard !isKilled.exchange(true, ordering: .acquiringAndReleasing) else { return }
     do {
       try process.end()
       outcome.withLock { $0 = $0 ?? .killed(signal: Signal.kill.rawValue) }
     } catch {
-      // It has ended already, which is the aim; `waitForEnd` reports its end.
+      // It has already ended, which is the aim; `waitForEnd` reports its end.
       return
     }
   }

@@ -2,7 +2,7 @@ import Synchronization
 import Wormhole
 import WormholeSystem
 
-/// Elements that arrive in an order, for tests that wait for the next one.
+/// Elements that arrive in order, for tests that wait for the next one.
 final class Arrivals<Element: Sendable>: Sendable {
   private struct State {
     var all: [Element] = []
@@ -25,7 +25,7 @@ final class Arrivals<Element: Sendable>: Sendable {
     for latch in waiting { latch.raise() }
   }
 
-  /// Takes the next one; nil if there is none, and then the latch is raised at the next one.
+  /// Takes the next one; nil if there is none: the latch is then raised at the next one.
   func take(orRaise latch: WakeLatch) -> Element? {
     state.withLock { state in
       guard state.taken < state.all.count else {

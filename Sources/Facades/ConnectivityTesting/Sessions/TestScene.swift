@@ -6,9 +6,9 @@ import WormholeSystem
 
 /// The world of one test: a container, and the sessions, counterparts and processes that share it.
 ///
-/// Any number of scenes live in one process at the same time, and none sees another's. `end()` ends
-/// everything that the scene has made, and removes its directory; a scene that is released without
-/// it does so in the background. A process that is killed leaves its scenes' directories in TMPDIR.
+/// Any number of scenes can exist in one process, and none sees another's. `end()` ends everything
+/// that the scene has made, and removes its directory; a scene that is released without it does so
+/// in the background. A process that is killed leaves its scenes' directories in TMPDIR.
 ///
 /// ```swift
 /// let scene = try TestScene()
@@ -19,7 +19,7 @@ import WormholeSystem
 /// try await scene.end()
 /// ```
 public final class TestScene: Sendable {
-  /// How long the waits of this module last without a given deadline.
+  /// How long this module's waits last without a given deadline.
   public static let patience: Duration = .seconds(10)
 
   /// The container's directory.
@@ -36,7 +36,7 @@ public final class TestScene: Sendable {
 
   /// Makes a container in a new temporary directory.
   ///
-  /// - Parameter parent: the directory in which to make it; by default that for temporary files.
+  /// - Parameter parent: the directory in which to make it; by default the one for temporary files.
   /// - Throws: `TestingError.Code.directory`; or `AppGroupError`.
   public init(in parent: URL? = nil) throws {
     let parent = parent ?? FileManager.default.temporaryDirectory
@@ -77,11 +77,11 @@ public final class TestScene: Sendable {
     return session
   }
 
-  /// Ends the sessions, counterparts and processes of the scene, and removes its directory. Further calls have
-  /// no effect.
+  /// Ends the scene's sessions, counterparts and processes, and removes its directory. Further
+  /// calls have no effect.
   ///
-  /// - Throws: `TestingError.Code.timedOut` when a delegate's method does not return; `.directory`.
-  ///   Everything else has ended nevertheless.
+  /// - Throws: `TestingError.Code.timedOut` if a delegate's method does not return; `.directory`.
+  ///   Everything else has still ended.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func end(until deadline: ContinuousClock.Instant? = nil) throws {
     let content = content.withLock { content in
@@ -122,7 +122,7 @@ extension TestScene.Content {
 
 extension TestScene {
   /// Starts a program as one side, on the scene's container: it finds its place in its environment,
-  /// without a call of `WCSession.configure`.
+  /// without calling `WCSession.configure`.
   ///
   /// - Parameters:
   ///   - program: its path; see `SideProcess.built(_:)`.

@@ -29,9 +29,9 @@ public struct TestingError: DescribedError {
     public static let timedOut = Self("timedOut")
     /// The process that the test drives has ended.
     public static let ended = Self("ended")
-    /// The process could not be started, or not be reached.
+    /// The process could not be started or reached.
     public static let process = Self("process")
-    /// The directory of a test could not be made or removed.
+    /// A test's directory could not be made or removed.
     public static let directory = Self("directory")
   }
 

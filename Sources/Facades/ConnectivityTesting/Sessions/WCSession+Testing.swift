@@ -1,17 +1,17 @@
 public import WatchConnectivity
 import WormholeSystem
 
-// Sessions that end: an app has one for as long as its process runs, a test has its own.
+// Sessions that end: an app has one for as long as its process runs; a test has its own.
 extension WCSession {
-  /// Ends the session of this process, and makes a new `WCSession.default`, whose place `configure`
-  /// or the environment sets.
+  /// Ends this process's session, and makes a new `WCSession.default`, whose place `configure` or
+  /// the environment sets.
   ///
   /// When this returns, the previous session has no presence and no task, its messages under way
-  /// have ended with an error, and neither its delegate nor a handler is called any more. Objects
+  /// have ended with an error, and neither its delegate nor a handler is called any longer. Objects
   /// that kept it get `sessionNotActivated` from `activate()`.
   ///
   /// The process has one such session, so tests that use it must run one after another: in Swift
-  /// Testing in one suite with `.serialized`, and no other suite that uses the session. Use
+  /// Testing, in one suite with `.serialized`, and no other suite may use the session. Use
   /// `asDefault` to run tests in parallel.
   ///
   /// - Parameter deadline: when to stop waiting for a running method of the delegate; by default 10
@@ -21,7 +21,7 @@ extension WCSession {
     try await replaceDefault().end(until: deadline)
   }
 
-  /// Ends the session of this process; see the form with `async`. Blocks the calling thread.
+  /// Ends this process's session; see the form with `async`. Blocks the calling thread.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public static func reset(until deadline: ContinuousClock.Instant? = nil) throws {
     try replaceDefault().end(until: deadline)
@@ -29,7 +29,7 @@ extension WCSession {
 
   /// Ends this session permanently; see `reset`. Further calls have no effect.
   ///
-  /// - Throws: `TestingError.Code.timedOut`, when a method of its delegate does not return.
+  /// - Throws: `TestingError.Code.timedOut` if a method of its delegate does not return.
   public func end(until deadline: ContinuousClock.Instant? = nil) async throws {
     try await Blocking.run { try self.end(until: deadline) }
   }
@@ -49,15 +49,15 @@ extension WCSession {
     }
   }
 
-  /// Makes this session `WCSession.default` within a function, and in the tasks that it begins.
+  /// Makes this session `WCSession.default` within a function, and in the tasks that it starts.
   ///
-  /// It is so as well in every call of a delegate and of a handler that the session makes. It is
-  /// lost if code continues by other means than tasks: in a closure that is given to a
-  /// `DispatchQueue`, an `OperationQueue` or a `Thread`, and in `Task.detached`. There
-  /// `WCSession.default` is the session of the process; tests of such code use `reset`.
+  /// It also is the default in every delegate or handler call that the session makes. That is lost
+  /// if code continues by means other than tasks: in a closure given to a `DispatchQueue`, an
+  /// `OperationQueue` or a `Thread`, and in `Task.detached`. There `WCSession.default` is the
+  /// process's session; tests of such code use `reset`.
   ///
   /// - Parameter body: the function.
-  /// - Returns: the result of the function.
+  /// - Returns: the function's result.
   public func asDefault<Result>(_ body: () throws -> Result) rethrows -> Result {
     try withDefault(body)
   }

@@ -2,7 +2,7 @@ public import WatchConnectivity
 import WormholeSystem
 
 extension WCSession {
-  /// Waits until a property that can be observed is true: `isReachable`, `isPaired`, `isWatchAppInstalled`,
+  /// Waits until an observable property is true: `isReachable`, `isPaired`, `isWatchAppInstalled`,
   /// `isComplicationEnabled`, `isCompanionAppInstalled` or `hasContentPending`.
   ///
   /// - Parameters:
@@ -34,7 +34,7 @@ extension WCSession {
     try await runSuspending { self.wait(until: { $0.activationState == state }, deadline) }
   }
 
-  /// Waits until the activation state is the given one; see the form with `async`. Blocks the calling thread.
+  /// Waits for an activation state; see the `async` form. Blocks the calling thread.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func waitUntil(
     _ state: WCSessionActivationState, until deadline: ContinuousClock.Instant? = nil

@@ -1,15 +1,15 @@
 import Foundation
 import WormholePropertyLists
 
-/// Refuses what Foundation on Linux cannot archive: it ends the process at objects that are not `NSCoding`, and
-/// at some that are; and it leaves the user information of a notification out, without an error.
+/// Refuses what Foundation on Linux cannot archive: it ends the process at objects that are not
+/// `NSCoding`, and at some that are; and it silently drops a notification's user information.
 ///
-/// What an object of the program contains is found by encoding it with this coder, which keeps nothing.
+/// A program's object is inspected by encoding it with this coder, which keeps nothing.
 final class ArchivableCheck: ObjectCoder {
   /// Why the first unusable object cannot be archived.
   private var refusal: (any Error)?
   private var depth = 0
-  /// The objects of the program that were encoded: two may refer to each other.
+  /// The program's objects that were encoded: two may refer to each other.
   private var seen: Set<ObjectIdentifier> = []
 
   static func run(_ object: Any) throws {
@@ -92,8 +92,8 @@ final class ArchivableCheck: ObjectCoder {
       }
       return []
     }
-    // Foundation on Linux ends the process at a class within another type or private to a file,
-    // because it has no name for it; the names of `NSKeyedArchiver.setClassName` do not help.
+    // Foundation on Linux ends the process at a class that is within another type or private to a
+    // file, because it has no name for it; names from `NSKeyedArchiver.setClassName` do not help.
     guard parts.count == 2, !name.contains("(") else {
       throw PropertyListError(
         .unsupportedType, at: .keyPath(""),
@@ -102,8 +102,8 @@ final class ArchivableCheck: ObjectCoder {
     return []
   }
 
-  /// Whether an array or a dictionary has a counted set, which its own methods return as a Swift set without
-  /// elements. Its mirror has the objects as they are; false if a later Foundation has another one.
+  /// Whether an array or a dictionary has a counted set, which its own methods return as a Swift
+  /// set without elements. Its mirror has the objects; false if a later Foundation's differs.
   private static func hasCountedSet(_ collection: AnyObject) -> Bool {
     guard collection is NSArray || collection is NSDictionary else { return false }
     return Mirror(reflecting: collection).children.contains { _, value in
@@ -112,7 +112,7 @@ final class ArchivableCheck: ObjectCoder {
     }
   }
 
-  /// The classes of Foundation whose objects are written, and read as they were.
+  /// Foundation's classes whose objects are written, and read as they were.
   private static let written: [AnyClass] = [
     NSString.self, NSNumber.self, NSValue.self, NSData.self, NSDate.self, NSNull.self, NSURL.self,
     NSUUID.self, NSCalendar.self, NSTimeZone.self, NSLocale.self, NSDateComponents.self,

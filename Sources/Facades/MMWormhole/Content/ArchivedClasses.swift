@@ -1,12 +1,12 @@
 import Foundation
 import WormholePropertyLists
 
-/// Which classes of Foundation are read from an archive, and what the fields of their objects must be.
+/// Which of Foundation's classes are read from an archive, and what their objects' fields must be.
 ///
-/// Foundation on Linux ends the process, or never returns, at an object of one of its own classes that
-/// lacks a field or has one of another kind. So only classes are read whose decoders return an error
-/// then, as far as their fields are not checked here: each field was left out, and replaced by
-/// numbers, texts, data and references of all kinds. A class of the program decodes itself.
+/// Foundation on Linux ends the process, or never returns, at an object of one of its own classes
+/// that lacks a field or has one of another kind. So the only classes read are those whose decoders
+/// then return an error, as far as their fields are not checked here: each field was left out, and
+/// replaced by numbers, texts, data and references of all kinds. A program's class decodes itself.
 extension ArchivedObjects {
   typealias Fields = [String: PropertyListValue]
 
@@ -36,7 +36,7 @@ extension ArchivedObjects {
         + "Linux, which would end the process")
   }
 
-  /// Whether objects of a class of Foundation may be equal and have different hashes.
+  /// Whether equal objects of a Foundation class may have different hashes.
   static func hasUnequalHashes(_ name: String) -> Bool {
     unequalHashes.contains(name) || name.hasPrefix("NSUnit")
   }
@@ -96,7 +96,7 @@ extension ArchivedObjects {
       // Date.description traps on a NaN in FoundationEssentials.
       "NSDate": { fields, _ in fields["NS.time"]?.doubleValue?.isFinite == true },
       "NSMeasurement": { fields, _ in fields["NS.value"]?.doubleValue?.isFinite == true },
-      // The decoder crashes at any dictionary in its user info, even at an empty one.
+      // The decoder crashes at any dictionary in its user info, even an empty one.
       "NSError": { fields, objects in
         let hasNoInfo = fields["NSUserInfo"].map { objects.object($0) == nil } ?? true
         return hasNoInfo && objects.text(fields["NSDomain"]) != nil

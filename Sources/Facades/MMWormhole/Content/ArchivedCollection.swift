@@ -1,6 +1,6 @@
 import Foundation
 
-/// The decoder of the dictionaries and the ordered sets of an archive. Foundation's own ones on Linux may
+/// The decoder of an archive's dictionaries and ordered sets. Foundation's own ones on Linux may
 /// end the process if an element cannot be decoded.
 final class ArchivedCollection: NSObject, NSCoding {
   static let dictionaries: Set = ["NSDictionary", "NSMutableDictionary"]
@@ -30,15 +30,15 @@ final class ArchivedCollection: NSObject, NSCoding {
   /// Never called, because the class only decodes.
   func encode(with coder: NSCoder) {}
 
-  /// Puts the collections in the places of their decoders.
+  /// Replaces the decoders by the collections.
   final class Delegate: NSObject, NSKeyedUnarchiverDelegate {
-    // Nil leaves the object as it is. The unarchiver on Linux keeps every other answer by the value of
-    // the object: it would take 1 for an equal true, and end the process at an object that has changed.
+    // Nil leaves the object as it is. The unarchiver on Linux keeps every other answer by the
+    // object's value: it would take 1 for an equal true, and end the process at a changed object.
     func unarchiver(_ unarchiver: NSKeyedUnarchiver, didDecode object: Any?) -> Any? {
       (object as? ArchivedCollection)?.collection
     }
 
-    // On Linux all of the protocol is required.
+    // On Linux, all of the protocol is required.
     func unarchiver(
       _ unarchiver: NSKeyedUnarchiver, cannotDecodeObjectOfClassName name: String,
       originalClasses classNames: [String]

@@ -6,12 +6,12 @@ struct ArchivedObjects {
   let objects: [PropertyListValue]
   private let root: PropertyListValue?
   private let version: PropertyListValue?
-  /// The objects that the root contains, itself, and their classes, once they are checked.
+  /// The objects that the root contains, including itself, and their classes, once checked.
   private(set) var decoded: [Int] = []
 
   /// What decoding an object costs. Whatever two objects share counts for both, because Foundation
-  /// copies and compares it for both. An element of a set, or a key, counts as often as Foundation
-  /// compares it: once for each of the same hash. A range counts ten times, as Foundation takes its time.
+  /// copies and compares it for both. A set's element, or a key, counts as often as Foundation
+  /// compares it: once for each of the same hash. A range counts ten times: it takes that long.
   private struct Extent {
     /// The number of levels below and including it.
     var height = 1
@@ -30,8 +30,8 @@ struct ArchivedObjects {
     version = content["$version"]
   }
 
-  /// Refuses an archive in another form than Foundation's own, references in a circle or deeper than the
-  /// limit, and objects that are too many or too large once each reference counts.
+  /// Refuses an archive in a form other than Foundation's own, references in a circle or deeper
+  /// than the limit, and objects that are too many or too large once each reference counts.
   mutating func check(depth: Int, limits: PropertyListLimits) throws {
     guard version?.intValue == 100_000, objects.first?.stringValue == "$null",
       let root = root.flatMap(object(_:))
@@ -71,7 +71,7 @@ struct ArchivedObjects {
     return archive
   }
 
-  /// The bytes to which a field refers: themselves, or as an object that has nothing else.
+  /// The bytes to which a field refers: directly, or as an object that has nothing else.
   func data(_ field: PropertyListValue?) -> Data? {
     guard let entry = field.flatMap(object(_:)).map({ objects[$0] }) else { return nil }
     if let data = entry.dataValue { return data }
@@ -91,7 +91,7 @@ struct ArchivedObjects {
   private func extent(
     of index: Int, room: Int, _ limits: PropertyListLimits, _ visits: inout [Int: Visit]
   ) throws -> Extent {
-    // A class may have fields that nobody knows.
+    // A class may have unknown fields.
     guard objects.indices.contains(index) else {
       throw KeyedArchive.damaged("it refers to an object that it does not have")
     }
@@ -106,7 +106,7 @@ struct ArchivedObjects {
     visits[index] = .begun
     let entry = objects[index]
     var extent = Extent(bytes: Self.contentBytes(of: entry))
-    // One more than the limit is as much as any number, and cannot overflow.
+    // One more than the limit stands for any larger number, and cannot overflow.
     let many = { max(0, min($0, limits.maximumNodes + 1)) }
     if let ranges = entry["NSRangeCount"]?.intValue { extent.nodes += 10 * many(ranges) }
     let references = Self.references(in: entry)
@@ -144,12 +144,12 @@ struct ArchivedObjects {
   func hashedFields(of entry: PropertyListValue) -> ((String) -> Bool)? {
     guard let name = className(of: entry) else { return nil }
     if ArchivedCollection.dictionaries.contains(name) { return { $0 == ArchivedCollection.keys } }
-    // Of a set, in any form.
+    // For a set, in any form.
     return name.hasSuffix("Set") ? { $0.hasPrefix("NS.object") } : nil
   }
 
-  /// Foundation's hash of a text, a number or data; many of them may have one. The objects of most classes
-  /// count as having one, as all arrays of one length do.
+  /// Foundation's hash of a text, a number or data; many of them may share one. The objects of most
+  /// classes count as sharing one, as all arrays of one length do.
   private func hash(of index: Int) -> Int {
     guard objects[index].dictionaryValue == nil else { return 0 }
     return (objects[index].propertyListObject as? AnyHashable as? NSObject)?.hash ?? 0

@@ -1,10 +1,10 @@
 import Foundation
 import WormholePropertyLists
 
-/// The ranges in archived sets of numbers and of characters. Foundation on Linux ends the process at
-/// one that no set can have.
+/// The ranges in archived sets of numbers and of characters. Foundation on Linux ends the process
+/// at one that no set can have.
 enum ArchivedRanges {
-  /// Whether the fields of an index set are one range, or a number of ranges and that many in data.
+  /// Whether an index set's fields are one range, or a number of ranges and that many in data.
   @Sendable
   static func areIn(_ fields: ArchivedObjects.Fields, _ objects: ArchivedObjects) -> Bool {
     switch fields["NSRangeCount"]?.intValue {
@@ -33,8 +33,8 @@ enum ArchivedRanges {
     return rest.isEmpty
   }
 
-  /// Takes a number that is written seven bits at a time, the lowest first; each byte but the last has its
-  /// high bit set.
+  /// Takes a number written seven bits at a time, lowest first; each byte but the last has its high
+  /// bit set.
   private static func number(from bytes: inout ArraySlice<UInt8>) -> Int? {
     var (number, shift) = (0, 0)
     while shift < Int.bitWidth - 1, let byte = bytes.popFirst() {
@@ -46,11 +46,11 @@ enum ArchivedRanges {
   }
 
   private static func isRange(_ location: Int, _ length: Int, after end: Int) -> Bool {
-    // The largest number means that there is no index.
+    // The maximum number means that there is no index.
     location >= end && length > 0 && length < Int.max - location
   }
 
-  /// Whether the range in the fields of a character set, if there is one, is a range of Unicode: its
+  /// Whether the range in a character set's fields, if there is one, is a Unicode range: its
   /// location in the high half of a number, and its length in the low one.
   @Sendable
   static func isOfCharacters(_ fields: ArchivedObjects.Fields, _ objects: ArchivedObjects) -> Bool {

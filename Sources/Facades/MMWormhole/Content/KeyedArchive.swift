@@ -14,8 +14,8 @@ enum MessageContent {
     }
   }
 
-  /// Each type is named. A cast to NSCoding would look for a conformance of this module in the running
-  /// program, and a linker that takes objects from a static archive leaves out those that nothing names.
+  /// Each type is named. A cast to NSCoding would look for a conformance of this module in the
+  /// running program, and a linker leaves out objects in a static archive that nothing names.
   ///
   /// - Throws: The reason why an archive cannot be read.
   static func message(from content: PropertyListValue) throws -> any NSCoding {
@@ -38,11 +38,11 @@ enum MessageContent {
 /// `{"CF$UID": NUMBER}`, as in XML. So an object that a property list cannot hold is a property list
 /// of the allowed types, which passes the same guard as any other and which every tool reads.
 ///
-/// Foundation on Linux ends the process at an archive that is not formed as its own are, and at an
-/// object that cannot be archived. Both are errors here, found before Foundation sees them; but which
-/// keys an object of the program expects in its archive is not known here.
+/// Foundation on Linux ends the process at an archive that is not formed like its own, and at an
+/// object that cannot be archived. Both are errors here, found before Foundation sees them. But
+/// which keys a program's object expects in its archive is not known here.
 enum KeyedArchive {
-  /// Each level takes about a kilobyte of the stack, and some threads have 512.
+  /// Each level takes about a kilobyte of stack, and some threads have 512.
   static let deepestNesting = 200
   private static let name = "NSKeyedArchiver"
   private static let limits = {
@@ -68,7 +68,7 @@ enum KeyedArchive {
     return content
   }
 
-  /// Unarchives with the classes that the archive names, of Foundation and of the program:
+  /// Unarchives with the classes that the archive names, both Foundation's and the program's:
   /// `init(coder:)` of each runs on bytes that other processes wrote.
   static func object(in content: PropertyListValue) throws -> any NSCoding {
     let objects = try objects(in: content)
@@ -101,7 +101,7 @@ enum KeyedArchive {
     return try archive.binaryBytes(limits: limits)
   }
 
-  /// Returns the message in an archive that any program has written, as it is stored here.
+  /// Returns the message in an archive written by any program, as it is stored here.
   static func content(ofBytes bytes: [UInt8]) throws -> PropertyListValue {
     let content = try PropertyListValue(bytes: bytes, limits: limits)
     guard isArchive(content) else { throw damaged("it has no objects") }
@@ -109,8 +109,8 @@ enum KeyedArchive {
     do {
       return try PropertyListValue(propertyList: object(in: content))
     } catch {
-      // This program lacks its class, or a property list cannot hold it. So it stays in its archive: a
-      // program that can read it may do so.
+      // This program lacks its class, or a property list cannot hold it. So it stays in its
+      // archive: a program that can read it may do so.
       return content
     }
   }

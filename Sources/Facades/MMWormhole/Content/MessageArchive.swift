@@ -4,28 +4,28 @@ import Wormhole
 import WormholeFiles
 import WormholePropertyLists
 
-/// The file in which a program with the original keeps a message, beside the value in which this
-/// package keeps it.
+/// The file in which a program that uses the original keeps a message, beside the value in which
+/// this package keeps it.
 ///
-/// The value is the message. A program with the original writes, replaces and removes only the
-/// archive, and knows of no lock. So each operation first takes what is new in the archive into the
-/// value, and afterwards gives the value to the archive.
+/// The value is the message. A program that uses the original writes, replaces and removes only the
+/// archive, and knows no lock. So each operation first takes the archive's news into the value, and
+/// then gives the value to the archive.
 ///
-/// A note, which is an own value of this machine, says which version of the value belongs to which
+/// A note, one of this machine's own values, says which version of the value belongs to which
 /// version of the archive. It is written before the step that it describes:
 ///
 /// | step | note | killed after it |
 /// |---|---|---|
 /// | take the archive | value, archive, `takes` | the value still has that version: it is taken now |
-/// | | the same, and the value was changed on that condition | equal contents are noted, another value is given |
-/// | give the value, under the archive's claim | value, new archive, `replaces` the old one | the archive is still the old one: the value is given |
+/// | | the same, and the value was changed on that condition | equal contents are noted, others given |
+/// | give, under the archive's claim | value, new archive, `replaces` | old archive: it gets the value |
 /// | | the same, and the archive was replaced | nothing is left to do, but to note the first archive |
 ///
-/// So an archive is news only if it is neither of those in the note. Each step is made only if
+/// So an archive is news only if it is neither of the two in the note. Each step is made only if
 /// nothing has changed since its decision: the note and the value are compared with their versions,
-/// and a claim that was taken over publishes nothing. A note that gives an archive which is not there
-/// may belong to a process that was stopped, so another archive is taken only under the claim. A
-/// process that was stopped in the middle can change nothing later.
+/// and a claim that was taken over publishes nothing. A note that gives a missing archive may
+/// belong to a stopped process, so another archive is taken only under the claim. A process that
+/// was stopped in the middle can change nothing later.
 ///
 /// If both have changed since the note, the archive is the newer one, unless its time says that it
 /// is older: a program without archives, such as the command, has sent a message since.
@@ -49,7 +49,7 @@ struct MessageArchive: Sendable {
 
   private enum Step { case nothing, note, take, give }
 
-  /// What there is at one moment.
+  /// What exists at one moment.
   private struct Look: Equatable {
     let note: Note
     let noteVersion: Version?
@@ -60,7 +60,7 @@ struct MessageArchive: Sendable {
     var valueText: String { value?.text ?? "" }
     var settled: Note { Note(value: valueText, archive: archiveText) }
     var isValueNoted: Bool { valueText == note.value }
-    /// Whether there was no archive before, so that its removal would look like that.
+    /// Whether there was no archive before, so that its removal would look the same.
     private var isFirst: Bool { archive != nil && note.replaces == "" }
     var isBeingTaken: Bool { note.takes && archiveText == note.archive }
     /// Whether the process that wrote the note may not have published its archive yet.
@@ -81,7 +81,7 @@ struct MessageArchive: Sendable {
   private struct Outdated: Error {}
 
   let value: Value
-  /// An own value of this machine, where the archive is.
+  /// A value of this machine's own, where the archive is.
   let noteValue: Value
   let directory: ContainerDirectory
   let name: String
@@ -90,11 +90,11 @@ struct MessageArchive: Sendable {
 
   private var path: String { directory.path + "/" + name }
 
-  /// If others change both all the time, they also settle them.
+  /// If others keep changing both, they also settle them.
   private static let rounds = 16
 
-  /// Makes the value and the archive one message. An error that keeps the archive from getting it is
-  /// reported.
+  /// Makes the value and the archive one message. Reports an error that keeps the archive from
+  /// getting it.
   ///
   /// - Throws: The reason why a newer archive cannot be read.
   /// - Complexity: If nothing has changed, two looks at a status and one read of a small file.
@@ -110,7 +110,7 @@ struct MessageArchive: Sendable {
     }
   }
 
-  /// Takes archives of other programs as long as the observation lasts; the value's observers are
+  /// Takes other programs' archives as long as the observation lasts; the value's observers are
   /// called.
   func observe() -> ObservationToken {
     let queue = DispatchQueue(label: "wormhole.message-archive")
@@ -170,7 +170,7 @@ struct MessageArchive: Sendable {
     do {
       try change(now, .contentIndependentMetadataOnly, .changing) { _ in try step() }
     } catch let error as FileCoordinationError where error.code == .overtaken {
-      // Another look finds what the process that took the claim over has done.
+      // Another look finds what the process that took over the claim has done.
     }
     return true
   }
@@ -200,7 +200,7 @@ struct MessageArchive: Sendable {
       do {
         found = try snapshot.propertyList()
       } catch {
-        // The readers of a damaged value report that.
+        // A damaged value's readers report that.
         return false
       }
       guard let content = found else { return try remove(now, purpose) }
@@ -208,7 +208,7 @@ struct MessageArchive: Sendable {
       do {
         bytes = try KeyedArchive.bytes(of: content)
       } catch {
-        // The readers of a damaged archive report that.
+        // A damaged archive's readers report that.
         if !KeyedArchive.isArchive(content) { report(error) }
         return try remove(now, purpose)
       }
@@ -220,7 +220,7 @@ struct MessageArchive: Sendable {
         try write(note, after: now)
       }
     } catch let error as FileCoordinationError where error.code == .overtaken {
-      // The process that took the claim over has settled it.
+      // The process that took over the claim has settled it.
     } catch let error as FileCoordinationError
       where purpose == .reading && error.code == .timedOut
     {
@@ -264,8 +264,8 @@ struct MessageArchive: Sendable {
 }
 
 extension Version {
-  /// Whether it was published before another one. The times of foreign files are those of the
-  /// kernel's clock, which ticks a hundred times a second.
+  /// Whether it was published before another one. Foreign files have times of the kernel's clock,
+  /// which ticks a hundred times a second.
   fileprivate func isClearlyOlder(than other: Version) -> Bool {
     stamp.time + .milliseconds(10) < other.stamp.time
   }

@@ -1,13 +1,13 @@
 // swift-format-ignore-file: AvoidRetroactiveConformances
 
-// The conformances are retroactive, because that is what code written for Apple's systems needs.
+// The conformances are retroactive, because code written for Apple's systems needs that.
 public import Foundation
 
-// On Apple's systems `message as NSCoding` compiles for every type that has a class of Foundation,
+// On Apple's systems `message as NSCoding` compiles for every type that has a Foundation class,
 // because such a value becomes an object of that class. Code written for MMWormhole has that cast
 // wherever it passes a message, so on Linux it needs these conformances.
 //
-// They are retroactive: if a later Foundation has them, these are superfluous, not wrong.
+// They are retroactive: if a later Foundation has them, these are redundant, not wrong.
 
 /// What a Swift type's class does.
 extension NSCoding where Self: _ObjectiveCBridgeable, Self._ObjectiveCType: NSCoding {

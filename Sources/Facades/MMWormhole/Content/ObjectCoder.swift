@@ -1,6 +1,6 @@
 import Foundation
 
-/// A coder that gets what objects of the program encode, and passes it on to an archiver, if it has one.
+/// A coder that gets what a program's objects encode, and passes it on to an archiver, if any.
 class ObjectCoder: NSCoder {
   final let archiver: NSKeyedArchiver?
 

@@ -1,12 +1,12 @@
 import Foundation
 
-/// Has an archiver take two objects for one only if they are the same object, but for texts, numbers, data and
-/// collections.
+/// Makes an archiver treat two objects as one only if they are the same object, except for texts,
+/// numbers, data and collections.
 ///
-/// Foundation on Linux finds the objects that it has archived by their equality and their hashes, and ends the
-/// process if equal objects have different hashes. Those of `NSNull` and of some other classes of Foundation have,
-/// and those of each class of the program that overrides `isEqual(_:)` alone. So it gets each of them within an
-/// object that is equal only to itself.
+/// Foundation on Linux finds objects that it has archived by equality and hash, and ends the
+/// process if equal objects have different hashes. Those of `NSNull` and several other Foundation
+/// classes do, and those of each of the program's classes that overrides only `isEqual(_:)`. So it
+/// gets each of them within an object that is equal only to itself.
 final class UniqueObjects: ObjectCoder {
   private var originals: [ObjectIdentifier: Original] = [:]
 

@@ -4,8 +4,8 @@ public import WatchConnectivity
 import Wormhole
 import WormholePropertyLists
 
-/// The receiver of messages from the watch session; pass messages with an `MMWormhole` of one of
-/// the session's kinds.
+/// Receives messages from the watch session; pass messages with an `MMWormhole` of one of the
+/// session's kinds.
 ///
 /// It is the delegate of `WCSession.default`, and transports nothing itself. The session must know
 /// its container and its side: see `WCSession.configure`.
@@ -16,10 +16,10 @@ import WormholePropertyLists
 /// listener.activateListening()
 /// ```
 open class MMWormholeSession: MMWormhole, WCSessionDelegate {
-  /// The messages of the last context, to find new messages.
+  /// The messages of the last context, to find new ones.
   private let known = Mutex<[String: PropertyListValue]>([:])
 
-  // Its own state is in a Mutex, and the original is one object for all threads, too.
+  // Its own state is in a Mutex, and the original is also one object for all threads.
   private nonisolated(unsafe) static let shared: MMWormholeSession = {
     let session = MMWormholeSession(applicationGroupIdentifier: nil, optionalDirectory: nil)
     WCSession.default.delegate = session
@@ -104,7 +104,7 @@ open class MMWormholeSession: MMWormhole, WCSessionDelegate {
     guard let identifier = file.metadata?[TemporaryContent.identifierKey] as? String else { return }
     reporting(otherwise: ()) {
       let content = try PropertyListValue(data: Data(contentsOf: file.fileURL))
-      // A message that cannot be stored is heard all the same: it does not come again.
+      // A message that cannot be stored still reaches listeners: it does not come again.
       defer { hear(identifier, content) }
       if let files = wormholeMessenger as? MMWormholeFileTransiting, files.hasGroup {
         try files.store(content, identifier)

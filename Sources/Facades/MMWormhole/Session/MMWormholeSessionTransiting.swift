@@ -9,8 +9,8 @@ import WormholePropertyLists
 /// A messenger that keeps the latest message of each identifier in the application context of
 /// `WCSession.default`: the counterpart gets the messages when it runs, even after a restart.
 ///
-/// The key is the identifier, and the value the message as a property list, so `wormhole peer context`
-/// shows it. A message that equals the last one is not delivered again, because its context is the same.
+/// The key is the identifier, and the value is the message as a property list, so
+/// `wormhole peer context` shows it. An equal message is not delivered again: its context is equal.
 ///
 /// ```swift
 /// let wormhole = MMWormhole(
@@ -19,16 +19,16 @@ import WormholePropertyLists
 /// wormhole.passMessageObject(["film": "Metropolis"] as NSCoding, identifier: "selection")
 /// ```
 open class MMWormholeSessionContextTransiting: MMWormholeFileTransiting {
-  /// Held during each change of the context, which all instances share: it excludes that two threads
+  /// Held during each change of the context, which all instances share, so that two threads do not
   /// lose a message.
   private static let isChanging = Mutex(())
-  /// The messages that no context holds yet, because the session refused them.
+  /// Messages that are not yet in a context, because the session refused them.
   private let waiting = Mutex<[String: PropertyListValue]>([:])
 
   /// Adds a message to the context; nil does nothing. A message that the session refuses is
-  /// reported, and sent with the next one, unless the context would be too large with it.
+  /// reported, and sent with the next one, unless it would make the context too large.
   ///
-  /// - Returns: False, because the session delivers it, and no notification.
+  /// - Returns: False, because the session, not a notification, delivers it.
   open override func writeMessageObject(
     _ messageObject: (any NSCoding)?, forIdentifier identifier: String
   ) -> Bool {
@@ -48,7 +48,7 @@ open class MMWormholeSessionContextTransiting: MMWormholeFileTransiting {
     }
   }
 
-  /// Removes the message of an identifier from this side's context.
+  /// Removes an identifier's message from this side's context.
   open override func deleteContent(forIdentifier identifier: String?) {
     guard let identifier else { return }
     reporting(otherwise: ()) {
@@ -81,7 +81,7 @@ open class MMWormholeSessionContextTransiting: MMWormholeFileTransiting {
         try session.updateApplicationContext(context)
         refused = [:]
       } catch let error as WCError where error.code == .payloadTooLarge {
-        // With it no later message could be sent, either.
+        // With it no later message could be sent either.
         refused = before
         throw error
       }
@@ -107,7 +107,7 @@ open class MMWormholeSessionMessageTransiting: MMWormholeFileTransiting {
 
   /// Sends a message; nil does nothing.
   ///
-  /// - Returns: False, because the session delivers it, and no notification.
+  /// - Returns: False, because the session, not a notification, delivers it.
   open override func writeMessageObject(
     _ messageObject: (any NSCoding)?, forIdentifier identifier: String
   ) -> Bool {
@@ -143,10 +143,10 @@ open class MMWormholeSessionMessageTransiting: MMWormholeFileTransiting {
 /// wormhole.passMessageObject(["poster": "large"] as NSCoding, identifier: "poster")
 /// ```
 open class MMWormholeSessionFileTransiting: MMWormholeFileTransiting {
-  /// Sends a message as a file of its own; nil does nothing. In the original two successive
-  /// messages share one file.
+  /// Sends a message as its own file; nil does nothing. In the original two successive messages
+  /// share one file.
   ///
-  /// - Returns: False, because the session delivers it, and no notification.
+  /// - Returns: False, because the session, not a notification, delivers it.
   open override func writeMessageObject(
     _ messageObject: (any NSCoding)?, forIdentifier identifier: String
   ) -> Bool {

@@ -9,9 +9,9 @@ public let WCErrorDomain = "WCErrorDomain"
 
 /// Why a session could not do something.
 ///
-/// As with Apple's type, `catch WCError.notReachable`, `(error as? WCError)?.code`, `(error as
-/// NSError).code` and `localizedDescription` all work. `failureReason` says more than Apple's: the
-/// obstacle and the remedy.
+/// As with Apple's type, `catch WCError.notReachable`, `(error as? WCError)?.code`,
+/// `(error as NSError).code` and `localizedDescription` all work. `failureReason` says more than
+/// Apple's: the obstacle and the remedy.
 ///
 /// ```swift
 /// WCSession.default.sendMessage(["seats": [7, 8]], replyHandler: nil) { error in

@@ -217,8 +217,8 @@ final class SessionLink: Sendable {
     }
   }
 
-  /// Reports the program's answer on whether the counterpart is reachable if it differs from the
-  /// known state: the program may have asked for another reason.
+  /// Reports the answer to the program's question whether the counterpart is reachable, if it
+  /// differs from the known state: the program may have asked for another reason.
   func answered(isReachable: Bool) {
     let isNews = watching.withLock { watching in
       defer { watching.known.isReachable = isReachable }

@@ -79,7 +79,7 @@ struct ClaimSurvey {
     return .present(first)
   }
 
-  /// How much longer a claim is left to an owner whom a person has stopped at a terminal.
+  /// How much longer a claim is left to an owner stopped at a terminal, whom a person may continue.
   func patience(with name: ClaimName) -> Duration? {
     paused[name].map { ContinuousClock.now.duration(to: $0) }
   }

@@ -98,7 +98,8 @@ struct StagedCopy: Sendable {
   }
 
   /// Makes the copy. For an accessor that only removes a file that cannot be read, makes an empty
-  /// file instead: removing a file needs the right to change its directory, not to read the file.
+  /// file, just as unreadable, instead: removing a file needs the right to change its directory,
+  /// not to read the file.
   ///
   /// - Returns: false if the item was removed meanwhile, or replaced by another kind of file.
   private func copyOrStandIn(

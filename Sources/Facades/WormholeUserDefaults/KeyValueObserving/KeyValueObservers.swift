@@ -5,7 +5,7 @@ import Wormhole
 /// The observers of an object's properties.
 ///
 /// The object calls `reportChanges` when a property may have changed. Each observer whose property
-/// differs from its last reported value is called, in that thread. Only observed values are read.
+/// differs from its last reported value is called, on that thread. Only observed values are read.
 package final class KeyValueObservers<Object: AnyObject & Sendable>: Sendable {
   private struct State {
     var next = 0
@@ -17,8 +17,8 @@ package final class KeyValueObservers<Object: AnyObject & Sendable>: Sendable {
 
   package init(of properties: [ObservableProperty<Object>]) { self.properties = properties }
 
-  /// Adds an observer. A property that is not among the observable ones is an event of `Diagnostics`, and
-  /// its handler gets at most the initial call.
+  /// Adds an observer. A property that is not observable is an event of `Diagnostics`, and its
+  /// handler gets at most the initial call.
   ///
   /// The caller then calls `reportChanges`, for a change during this call.
   package func observe<Value>(
@@ -131,8 +131,8 @@ private final class KeyValueObserver<Object: AnyObject & Sendable>: Sendable {
     self.handler = handler
   }
 
-  /// Reports a value that differs from the last one, and looks again: of two threads that change
-  /// the property at once, the second may have read it before the first reported its value.
+  /// Reports a value that differs from the last one, and looks again: if two threads change the
+  /// property at once, the second may have read it before the first reported its value.
   func reportChange(of object: Object, isForeign: Bool, while isStill: () -> Bool) -> Bool {
     let thread = ObjectIdentifier(Thread.current)
     while true {
@@ -141,7 +141,7 @@ private final class KeyValueObserver<Object: AnyObject & Sendable>: Sendable {
       guard let (before, number) = replace(with: now, in: thread) else { return true }
       handler(object, (before, now, isForeign))
       noteReported(now, number, in: thread)
-      // A NaN differs from itself, too.
+      // A NaN differs even from itself.
       guard property.areEqual(now, now) else { return true }
     }
   }
@@ -161,8 +161,8 @@ private final class KeyValueObserver<Object: AnyObject & Sendable>: Sendable {
     }
   }
 
-  // The handler may have got a newer value meanwhile, in another thread: then it has to get that again.
-  // In this thread it was the handler that changed the property.
+  // The handler may have got a newer value meanwhile on another thread: it then has to get that
+  // again. On this thread it was the handler that changed the property.
   private func noteReported(_ value: any Sendable, _ number: Int, in thread: ObjectIdentifier) {
     state.withLock { state in
       if state.reports != number, state.reporter != thread { state.last = value }
@@ -196,11 +196,11 @@ package struct ObservableProperty<Object: AnyObject>: Sendable {
   }
 }
 
-/// A property was observed whose changes are never reported.
+/// An observed property's changes are never reported.
 struct UnobservableProperty: Error, CustomStringConvertible {
   let description: String
 
-  // By types, because the description of a key path on Linux has no name.
+  // By type, because a key path's description on Linux has no name.
   init(_ object: Any.Type, _ value: Any.Type, because reason: String) {
     description = "cannot observe this \(value) of a \(object): \(reason)"
   }

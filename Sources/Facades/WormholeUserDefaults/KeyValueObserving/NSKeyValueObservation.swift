@@ -1,8 +1,8 @@
 public import Foundation
 import Synchronization
 
-/// An observation of a property; it ends when it is invalidated or released. Foundation on Linux lacks the
-/// name.
+/// An observation of a property; it ends when it is invalidated or released. Foundation on Linux
+/// lacks the name.
 ///
 /// ```swift
 /// let observation = UserDefaults.standard.observe(\.volume) { defaults, _ in print(defaults.volume) }
@@ -13,7 +13,7 @@ public final class NSKeyValueObservation: Foundation.NSObject, Sendable {
 
   init(_ end: (@Sendable () -> Void)?) { self.end = Mutex(end) }
 
-  /// Ends it. No call of the handler begins afterwards; a call in another thread is not waited for.
+  /// Ends it: no call of the handler begins afterwards. Does not wait for a call on another thread.
   public func invalidate() {
     // Called outside the lock, because it releases the handler, whose captures may call back here.
     let end = end.withLock { end in
@@ -44,9 +44,9 @@ public struct NSKeyValueObservingOptions: OptionSet, Sendable {
   public static let new = NSKeyValueObservingOptions(rawValue: 1)
   /// The change has the previous value.
   public static let old = NSKeyValueObservingOptions(rawValue: 2)
-  /// The handler is also called at once, before `observe` returns, in the thread of that call.
+  /// The handler is also called at once, before `observe` returns, on the thread of that call.
   public static let initial = NSKeyValueObservingOptions(rawValue: 4)
-  /// The handler is called twice for each change; in the first call `isPrior` is true, and `newValue` nil.
+  /// The handler is called twice per change; in the first call `isPrior` is true, `newValue` nil.
   public static let prior = NSKeyValueObservingOptions(rawValue: 8)
 }
 
@@ -85,7 +85,7 @@ public struct NSKeyValueObservedChange<Value> {
   public let newValue: Value?
   /// The last value reported to the handler; nil without the option `old`, and in the initial call.
   public let oldValue: Value?
-  /// Always nil: no property that can be observed is a collection.
+  /// Always nil: no observable property is a collection.
   public let indexes: IndexSet?
   /// Whether this is the first of the two calls that the option `prior` asks for.
   public let isPrior: Bool

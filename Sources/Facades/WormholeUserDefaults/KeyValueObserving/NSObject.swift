@@ -1,8 +1,8 @@
 public import Foundation
 import Wormhole
 
-/// Foundation's class with the methods of key-value observing and coding, for helpers that take any object
-/// and for observers to override; Foundation on Linux lacks them.
+/// Foundation's class with the methods of key-value observing and coding, for helpers that take any
+/// object and for observers to override; Foundation on Linux lacks them.
 ///
 /// ```swift
 /// final class Player: NSObject {
@@ -19,10 +19,10 @@ import Wormhole
 open class NSObject: Foundation.NSObject {
   // MARK: Observing
 
-  /// Calls `observeValue` of an object for each change of a key; classes that report their changes override
-  /// it, as `UserDefaults` does.
+  /// Calls an object's `observeValue` for each change of a key; classes that report their changes
+  /// override this, as `UserDefaults` does.
   ///
-  /// Linux has no Objective-C runtime, which would find out that any other property changes: that is an
+  /// Linux has no Objective-C runtime that would notice changes of any other property: that is an
   /// event of `Diagnostics`, and the observer gets at most the initial call.
   ///
   /// - Parameters:
@@ -66,13 +66,13 @@ open class NSObject: Foundation.NSObject {
 
   // MARK: Coding
 
-  /// Returns the value of a stored property; for any other key what `value(forUndefinedKey:)` returns.
+  /// Returns a stored property's value; for any other key what `value(forUndefinedKey:)` returns.
   ///
   /// - Parameter key: The name of the property.
   open func value(forKey key: String) -> Any? { stored(key) ?? value(forUndefinedKey: key) }
 
-  /// Calls `setValue(_:forUndefinedKey:)`, because Linux has no Objective-C runtime, which would find the
-  /// property of a name. `UserDefaults` stores the value.
+  /// Calls `setValue(_:forUndefinedKey:)`, because Linux has no Objective-C runtime that would find
+  /// a property by name. `UserDefaults` stores the value.
   ///
   /// - Parameters:
   ///   - value: The value.
@@ -81,7 +81,7 @@ open class NSObject: Foundation.NSObject {
 
   /// Called for a key that names no stored property; for subclasses to override.
   ///
-  /// - Returns: Nil, and that is an event of `Diagnostics`, where the original throws an exception.
+  /// - Returns: Nil, which is an event of `Diagnostics`; the original throws an exception.
   open func value(forUndefinedKey key: String) -> Any? {
     // A stored property without a value is none of these.
     guard !isStored(key) else { return nil }
@@ -92,8 +92,8 @@ open class NSObject: Foundation.NSObject {
     return nil
   }
 
-  /// Called for a key that cannot be set by its name; for subclasses to override. By default it is an event
-  /// of `Diagnostics`, where the original throws an exception.
+  /// Called for a key that cannot be set by name; for subclasses to override. By default it is an
+  /// event of `Diagnostics`; the original throws an exception.
   open func setValue(_ value: Any?, forUndefinedKey key: String) {
     Diagnostics.report(
       KeyValueRefusal(
@@ -125,8 +125,8 @@ open class NSObject: Foundation.NSObject {
   /// - Parameters:
   ///   - keyPath: The key.
   ///   - object: The object that has the key.
-  ///   - change: What the options of the observation ask for.
-  ///   - context: The pointer of the observation.
+  ///   - change: What the observation's options ask for.
+  ///   - context: The observation's pointer.
   open func observeValue(
     forKeyPath keyPath: String?, of object: Any?, change: [NSKeyValueChangeKey: Any]?,
     context: UnsafeMutableRawPointer?
@@ -161,8 +161,8 @@ public struct NSKeyValueChangeKey: RawRepresentable, Hashable, Sendable {
   public static let newKey = NSKeyValueChangeKey(rawValue: "new")
   /// The last value that the observer received, `NSNull` for none; with the option `old`.
   public static let oldKey = NSKeyValueChangeKey(rawValue: "old")
-  /// The original's key of changed elements; never there.
+  /// The original's key for changed elements; never present.
   public static let indexesKey = NSKeyValueChangeKey(rawValue: "indexes")
-  /// There, and true, in the first of the two calls that the option `prior` asks for.
+  /// Present and true in the first of the two calls that the option `prior` asks for.
   public static let notificationIsPriorKey = NSKeyValueChangeKey(rawValue: "notificationIsPrior")
 }
