@@ -7,8 +7,8 @@ import WormholeToolkit
 /// continues it and kills it. It is killed at the latest when this object is released.
 ///
 /// Every wait has a deadline; its error has the output so far. Standard output and standard error
-/// are read as one stream, only when a test asks: a program that prints more than a pipe holds (64
-/// KiB) waits until then. Thread-safe; one thread at a time reads lines.
+/// are read as one stream, only when a test asks: a program that prints more than a pipe holds
+/// (64 KiB) waits until then. Thread-safe; one thread at a time reads lines.
 ///
 /// ```swift
 /// let watch = try scene.start(SideProcess.built("steps-watch"), as: .watch)

@@ -7,10 +7,10 @@ public import Wormhole
 ///
 /// Register it with `FileCoordinator.addFilePresenter(_:)`; it is retained until it is removed.
 /// Callbacks are called on `presentedItemQueue`, one at a time and in order, never for operations
-/// of a coordinator made for this presenter. An access waits at most 2 seconds for all answers (50
-/// ms for a stopped process) and then continues without them, so a callback should answer soon. A
-/// callback may coordinate: the access holds nothing while presenters are asked, and two presenters
-/// whose callbacks wait for an access do not ask each other.
+/// of a coordinator made for this presenter. An access waits at most 2 seconds for all answers
+/// (50 ms for a stopped process) and then continues without them, so callbacks should answer soon.
+/// A callback may coordinate: the access holds nothing while presenters are asked, and two
+/// presenters whose callbacks wait for an access do not ask each other.
 ///
 /// The item is watched, so changes by programs that do not coordinate are noticed, too. The methods
 /// mean the same as those of `NSFilePresenter`; all but the first two requirements have a default.

@@ -76,7 +76,7 @@ final class PeerLink: Sendable {
       calls.end(id, as: .failed(error))
     }
     return outbox.withLock { outbox in
-      // Excludes: a call finds a thread posting that has just seen an empty queue.
+      // Excludes: a call finds a thread posting, which has just seen an empty queue.
       outbox.isPosting = !outbox.calls.isEmpty
       // Otherwise the posted calls stay in memory.
       if !outbox.isPosting { outbox.calls = [] }
