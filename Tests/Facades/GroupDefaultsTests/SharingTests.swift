@@ -71,9 +71,11 @@ struct SharingTests {
     }
     try stopped.send(.continue)
     try stopped.tell("go on")
-    // Its update begins again, because its lease was taken over.
+    // Its update begins again, because its lease was taken over; and once more if it begins before this process
+    // knows that its session on etcd has ended.
     #expect(try stopped.answer() == "holding")
-    #expect(try stopped.ask("go on") == "done")
+    let answer = try stopped.ask("go on")
+    #expect(try answer == "done" || answer == "holding" && stopped.ask("go on") == "done")
 
     let stored = try #require(try scene.defaults.storedValues())
     func count(_ key: String) -> Int { stored[key]?.intValue ?? 0 }

@@ -189,7 +189,7 @@ struct TerminalTests {
     defer { cast.end() }
     let left = try Window("watch --name left", cast.directory, columns: 200, rows: 24)
     try left.wait(for: "This watch is not paired:")
-    try left.wait(for: "pairing left")
+    try left.wait(for: "peer pairing")
     let phone = try cast.start(.phone)
     let other = try Window("phone", cast.directory, columns: 100, rows: 24)
     try other.wait(for: "No session:")
@@ -198,7 +198,7 @@ struct TerminalTests {
     try pairing.pair(.init(name: "watch"))
     try pairing.pair(.init(name: "left"))
     try left.wait(for: "The phone's watch is watch:")
-    try left.wait(for: "pairing --activate left")
+    try left.wait(for: "--activate")
     left.forget()
     try pairing.activate("left")
     try left.wait(for: "phone in reach")

@@ -31,15 +31,15 @@ enum CommandExamples {
     wormhole update budget --add -5 --expires 1h
 
     wormhole notify post lights
-    wormhole notify state volume 7 && wormhole notify post volume
+    wormhole notify set volume 7 && wormhole notify post volume
     wormhole notify wait lights
     wormhole notify wait lights volume --timeout 5m
     wormhole notify wait lights -- ./print
-    wormhole notify state volume
-    level=$(wormhole notify state volume)
-    wormhole notify state volume 7
+    wormhole notify get volume
+    level=$(wormhole notify get volume)
+    wormhole notify set volume 7
     wormhole notify remove volume
-    wormhole notify state volume 7 && wormhole notify remove volume
+    wormhole notify set volume 7 && wormhole notify remove volume
 
     wormhole queue put jobs '{"film":"Metropolis"}'
     wormhole queue put jobs report --at 07:00

@@ -227,7 +227,7 @@ struct Findings {
       what: "The state of the notification \(content.identifier.quoted) cannot be read: "
         + "\(error.briefReason).",
       path: content.path, advice: "Set it again:",
-      command: program + "notify state \(content.identifier.quotedForShell) 0")
+      command: program + "notify set \(content.identifier.quotedForShell) 0")
   }
 
   private func overdue(_ lease: ContainerReport.HeldLease) -> Finding? {

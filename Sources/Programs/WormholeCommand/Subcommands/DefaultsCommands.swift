@@ -142,7 +142,7 @@ extension CommandDescription {
     arguments: [
       .suite,
       .value(
-        "format", .choice(["xml", "binary", "json"]), named: "format", standard: "xml",
+        "format", .choice(["plist", "binary", "json"]), named: "format", standard: "plist",
         help: "The form of the property list, or one line of JSON. XML has dates to the second."),
       .flag("json", help: "The same as --format json."),
     ]

@@ -61,7 +61,7 @@ extension CommandDescription {
       ? arguments.followLog(environment) : arguments.readLog(environment)
   }
   .refusing { arguments in
-    if let conflict = arguments.conflict(of: "from", "since", "new") { return conflict }
+    if let conflict = arguments.conflict(of: "number", "since", "new") { return conflict }
     guard !arguments.follows else { return nil }
     return arguments.tail != nil
       ? "a command after '--' needs --follow"
@@ -128,7 +128,7 @@ extension ArgumentDescription {
       "Read for this subscriber, from where it was; a new one begins where the other options say.")
 
   fileprivate static let fromNumber = value(
-    "from", .count, help: "Begin with this message; without it, with the oldest.")
+    "number", .count, help: "Begin with this message; without it, with the oldest.")
 
   fileprivate static let since = value(
     "since", .duration, help: "Begin with what was appended in this time.")
@@ -178,7 +178,7 @@ extension ParsedArguments {
     let opened = try container.openToListen(until: deadline, environment)
     let reader = try reader(of: opened.container.log(name))
     if !opened.isNew { environment.reportListening() }
-    let next = { limit in
+    let next: @Sendable (ContinuousClock.Instant) throws -> LogMessage? = { limit in
       try environment.whenThereIsRoom(until: limit) { try reader.next(until: limit) }
     }
     try handleEach(of: next, until: deadline) { message in
@@ -210,7 +210,7 @@ extension ParsedArguments {
 
   fileprivate func reader(of log: Log) throws -> Log.Reader {
     var start = LogStart.beginning
-    if let number = count("from") { start = .number(number) }
+    if let number = count("number") { start = .number(number) }
     if let age = duration("since") {
       start = .date(Date(timeIntervalSinceNow: -(age / .seconds(1))))
     }

@@ -50,6 +50,9 @@ extension ArgumentDescription {
       help: "The \(noun), as JSON; without it, or with '-', it is read from standard input.")
   }
 
+  static let notificationName = operand(
+    "name", .live(.notification), help: "The name of the notification; any text.")
+
   static let notificationNames = list(
     "name", .live(.notification), help: "The names of the notifications; any text.")
 }

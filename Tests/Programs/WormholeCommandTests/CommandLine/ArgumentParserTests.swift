@@ -141,11 +141,11 @@ import WormholeTestSupport
     let post = try line.arguments("notify", "post", "a", "b")
     #expect(post.commandPath == ["notify", "post"])
     #expect(post.texts("name") == ["a", "b"])
-    let set = try line.arguments("notify", "state", "a", "18446744073709551615")
+    let set = try line.arguments("notify", "set", "a", "18446744073709551615")
     #expect(set.unsigned("number") == .max)
     #expect(line.refusal("notify") == "missing subcommand")
     #expect(line.refusal() == "missing subcommand")
-    #expect(line.refusal("notify", "state", "a", "-1")?.contains("whole number from 0") == true)
+    #expect(line.refusal("notify", "set", "a", "-1")?.contains("whole number from 0") == true)
     #expect(line.refusal("notify", "set", "a", "18446744073709551616") != nil)
   }
 

@@ -216,7 +216,7 @@ struct BadInputTests {
       wormhole send seats 1 && wormhole send other 2 && wormhole queue put jobs 5 >"$T/id" || exit 98
       { \(fill); } 2>"$T/full"
       wormhole send seats "\\"$(printf 'x%.0s' $(seq 5000))\\""; echo $?
-      wormhole read seats && wormhole read other && wormhole notify state doors
+      wormhole read seats && wormhole read other && wormhole notify get doors
       wormhole doctor >"$T/doctor"; echo $?; grep -c '1. Fault: Cannot write in the container' "$T/doctor"
       wormhole queue take jobs; echo $?; wormhole queue take jobs --timeout 0; echo $?
       { \(fill); } 2>"$T/full"

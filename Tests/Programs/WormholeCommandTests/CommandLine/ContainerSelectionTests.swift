@@ -16,8 +16,8 @@ struct ContainerSelectionTests {
   @Test("Options stand before the subcommand, after it, and between nested ones")
   func places() throws {
     for arguments in [
-      ["--group", "g", "notify", "state", "n"], ["notify", "--group=g", "state", "n"],
-      ["notify", "state", "--group", "g", "n"], ["notify", "state", "n", "--group=g"],
+      ["--group", "g", "notify", "get", "n"], ["notify", "--group=g", "get", "n"],
+      ["notify", "get", "--group", "g", "n"], ["notify", "get", "n", "--group=g"],
     ] {
       #expect(try selected(arguments) == .group("g"))
     }

@@ -126,7 +126,7 @@ private struct Listing: Decodable {
     #expect(time.value == "duration" && time.standard == "30m" && time.letter == nil)
     let export = try #require(all.first { $0.name == "wormhole defaults export" })
     let format = try #require(export.options.first { $0.name == "--format" })
-    #expect(format.values == ["xml", "binary", "json"] && !format.isRepeated)
+    #expect(format.values == ["plist", "binary", "json"] && !format.isRepeated)
     let lock = try #require(all.first { $0.name == "wormhole lock" })
     #expect(lock.operands.last?.isCommandLine == true)
     let below = try listed("wormhole help queue --json").map(\.name)
@@ -156,6 +156,27 @@ private struct Listing: Decodable {
         #expect(line.count <= 80 && line.last != " ", "\(line)")
       }
     }
+  }
+
+  @Test("An option that several commands have means the same for each, as the glossary says")
+  func vocabulary() throws {
+    var forms: [String: Set<String>] = [:]
+    var users: [String: Int] = [:]
+    for path in CommandDescription.root.paths() {
+      for option in path.last?.shownOptions ?? [] {
+        forms[option.name, default: []].insert(option.spelling)
+        users[option.name, default: 0] += 1
+      }
+    }
+    for option in CommandDescription.globalOptions(at: [.root]) {
+      forms[option.name] = [option.spelling]
+      users[option.name] = 2
+    }
+    let page = try Readme.text("Sources/Core/Wormhole/Wormhole.docc/Glossary.md")
+    let listed = page.matches(of: /`(--[^`]+)`/).map { String($0.output.1) }
+    let shared = forms.filter { (users[$0.key] ?? 0) > 1 }.values.flatMap(\.self)
+      .map { $0.filter { !"<>".contains($0) } }
+    #expect(Set(shared) == Set(listed) && listed.count == Set(listed).count)
   }
 
   @Test("The commands below the root are at most 50")

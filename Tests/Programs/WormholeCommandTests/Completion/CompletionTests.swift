@@ -22,7 +22,7 @@ import WormholeTestSupport
           "update", "watch",
         ]
       ),
-      (["notify", ""], ["post", "remove", "state", "wait"]),
+      (["notify", ""], ["post", "remove", "wait"]),
       (
         ["defaults", ""],
         [
@@ -39,7 +39,6 @@ import WormholeTestSupport
       (["peer", "send", "w", "--wait", ""], ["processed"]),
       (["peer", "receive", "w", "--files", "/de"], ["/dev"]),
       (["peer", "send", "w", "--file", "/dev/zer"], ["/dev/zero"]),
-      (["help", "notify", "s"], ["state"]),
       (["help", "not"], ["notify"]),
       (["help", "notify", "p"], ["post"]),
       (["--group", "send", "re"], ["read", "release", "remove", "restore"]),

@@ -58,7 +58,7 @@ struct LayoutTests {
 
   private static let scene = """
     wormhole send tickets 1; wormhole send "a much longer name for a message, with words" 2
-    wormhole defaults write volume 7; wormhole notify state doors 18446744073709551615
+    wormhole defaults write volume 7; wormhole notify set doors 18446744073709551615
     wormhole peer send watch 1 --from phone >"$T/id"
     wormhole queue put jobs '{"film":"Metropolis"}' --key film >"$T/id"
     start peer serve phone -- cat

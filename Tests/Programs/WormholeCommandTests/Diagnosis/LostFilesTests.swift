@@ -8,9 +8,9 @@ struct LostFilesTests {
   func format() throws {
     let outcome = try Session().shell(
       """
-      wormhole send total 41; wormhole queue put jobs 1 >said; wormhole notify state doors 3
+      wormhole send total 41; wormhole queue put jobs 1 >said; wormhole notify set doors 3
       rm "$C/container.plist"
-      wormhole read total; wormhole ls | wc -l; wormhole queue list jobs --next --json | jq .value; wormhole notify state doors
+      wormhole read total; wormhole ls | wc -l; wormhole queue list jobs --next --json | jq .value; wormhole notify get doors
       wormhole doctor >said; echo $?; grep -c Fault said; ls "$C/container.plist" 2>said
       wormhole doctor --json | python3 -c 'import json, sys
       for found in json.load(sys.stdin)["findings"]: print(found["command"])' | sh
@@ -81,7 +81,7 @@ struct LostFilesTests {
     let session = try Session()
     let outcome = try session.shell(
       """
-      wormhole send total 1; touch "$C/values/afile"; wormhole notify state doors 1; chmod 500 "$C/notifications"
+      wormhole send total 1; touch "$C/values/afile"; wormhole notify set doors 1; chmod 500 "$C/notifications"
       wormhole doctor --sweep >said; grep -c afile said; grep -c 'its mode is 500' said
       wormhole doctor --quarantine message:nosuch >said; echo $?; wormhole ls --all | grep -c nosuch
       wormhole --group new doctor >said; echo $?; wormhole --group new doctor --strict >said; echo $?

@@ -26,7 +26,7 @@ struct ExtremeNumbersTests {
     check wormhole send a 1; prints 1 wormhole read a; prints 1 wormhole listen a --current --count 1
     check wormhole send e 2 --expires 1h; prints 2 wormhole read e; check wormhole read --details e
     check wormhole update a -- cat; prints 2 wormhole update a --add 1
-    check wormhole notify state n 4; prints 4 wormhole notify state n
+    check wormhole notify set n 4; prints 4 wormhole notify get n
     check wormhole queue put q 1; check wormhole queue put q 2 --delay 0.1
     check wormhole queue list q; prints 1 wormhole queue take q --count 1 --timeout 20
     check wormhole queue take q --count 1 --timeout 20 --retries 0 -- false; check wormhole queue list

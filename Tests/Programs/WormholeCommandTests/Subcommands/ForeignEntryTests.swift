@@ -97,7 +97,7 @@ struct ForeignEntryTests {
     }
     let made = try run(
       """
-      wormhole send boat 1; wormhole send "$(printf %0300d 0)" 2; wormhole notify state door 3
+      wormhole send boat 1; wormhole send "$(printf %0300d 0)" 2; wormhole notify set door 3
       wormhole notify post bell; wormhole presence enter host -- true
       wormhole queue put jobs 1 >/dev/null; wormhole queue put jobs 2 >/dev/null
       wormhole queue take jobs --count 1 --retries 0 -- false 2>/dev/null

@@ -32,7 +32,7 @@ struct MonitorCommandTests {
       wormhole send "ä b" '{"$data":"AAAA"}'; sees 'ä b changed'
       wormhole send before 2; sees 'before changed'
       wormhole remove tickets; sees 'tickets removed'
-      wormhole notify state volume 7; sees 'volume changed'
+      wormhole notify set volume 7; sees 'volume changed'
       wormhole notify post volume; sees 'volume posted'
       wormhole defaults write volume 8; sees 'defaults changed'
       wormhole defaults write --suite s k '[1]'; sees ' s changed'

@@ -9,7 +9,7 @@ import WormholeTestSupport
       wormhole ls; echo $?
       for name in film-2 film-1 'a b' cleared; do wormhole send "$name" 1; done
       wormhole remove cleared
-      wormhole notify state film-3 7; wormhole notify state cleared 1; wormhole notify post cleared
+      wormhole notify set film-3 7; wormhole notify set cleared 1; wormhole notify post cleared
       wormhole notify remove cleared; wormhole notify remove cleared 2>"$T/said"; echo $?
       wormhole queue put film-4 1 >"$T/null"
       wormhole presence enter film-5 -- wormhole ls
@@ -45,7 +45,7 @@ import WormholeTestSupport
       wormhole send x 1; first=$(version); second=$(version); test "$first" = "$second"; echo $?
       wormhole send x 1; test "$(version)" = "$first"; echo $?
       wormhole read x --details | grep -cF "$(version)"
-      wormhole notify state x 7
+      wormhole notify set x 7
       wormhole queue put x 1 >"$T/null"
       wormhole presence enter x -- wormhole ls -l x |
         sed -E '/^      /d; s/^(  (version|place|queue) +).*/\\1…/; s/2[0-9T:-]+Z/TIME/g; s/process [0-9]+/process N/; s/(le)\\)( on | since ).*/\\1)…/'
@@ -153,7 +153,7 @@ import WormholeTestSupport
       """
       wormhole send x 1; echo hello >"$C/kept"; mkdir "$C/folder"
       wormhole destroy --yes; ls -A "$C"
-      wormhole send x 1; wormhole destroy --yes --files; ls -A "$C"
+      wormhole send x 1; wormhole destroy --yes --with-files; ls -A "$C"
       unset WORMHOLE_CONTAINER; export XDG_DATA_HOME="$T/data" WORMHOLE_GROUP=group.test
       wormhole send x 1; wormhole ls --groups; wormhole destroy --yes; wormhole ls --groups
       ls -A "$T/data/app-groups"

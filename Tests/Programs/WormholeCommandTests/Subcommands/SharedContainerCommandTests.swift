@@ -48,7 +48,7 @@ struct SharedContainerCommandTests {
     ("send --durable seats 2", "update seats -- sed s/2/3/", ""),
     ("update seats -- sed s/3/4/", "update seats --add 1", "5"),
     ("send soon 1 --expires 600", "remove soon", ""),
-    ("notify state doors 3", "notify state doors", "3"),
+    ("notify set doors 3", "notify get doors", "3"),
     ("notify post doors", "notify post doors", ""),
     ("defaults write volume 7", "defaults remove volume", ""),
     ("queue put --key k jobs 1", "queue take jobs", "1"),
@@ -207,7 +207,7 @@ struct SharedContainerCommandTests {
     ),
     (
       ["notifications/doors", "notifications/doors/state.plist"],
-      ["notify post doors", "notify state doors 1", "notify state doors"]
+      ["notify post doors", "notify set doors 1", "notify get doors"]
     ),
     (
       ["queues/jobs", "queues/jobs/staged", "queues/jobs/pending", "queues/jobs/taken"],
@@ -237,7 +237,7 @@ struct SharedContainerCommandTests {
     }
     let outcome = try SharedScene().shell(
       """
-      for command in 'send seats 1' 'notify post doors' 'notify state doors 1' 'queue put jobs 1' \\
+      for command in 'send seats 1' 'notify post doors' 'notify set doors 1' 'queue put jobs 1' \\
         'queue put --key k jobs 1' 'log append news 1' 'presence enter --exclusive cast -- true' \\
         'peer send phone 1'; do owner wormhole $command >said || exit 97; done
       cp -a container before; cp -a container home-70001/beyond; chmod 700 home-70001/beyond

@@ -163,7 +163,7 @@ extension CommandDescription {
     discussion: """
       Messages, defaults, queues, logs and all else that the package keeps are removed and cannot be \
       brought back; 'copy' makes a copy before. The files that programs keep in the directory beside that \
-      stay, unless --files is given. A directory that belongs to a group is removed if nothing is left in \
+      stay, unless --with-files is given. A directory that belongs to a group is removed if nothing is left in \
       it. On etcd all keys below the prefix are removed, and this machine's directory of the container, \
       but not those of other machines.
 
@@ -175,7 +175,7 @@ extension CommandDescription {
       """,
     arguments: [
       .yes, .flag("in-use", help: "Remove the container although processes use it."),
-      .flag("files", help: "Remove also the files that programs keep beside it."),
+      .flag("with-files", help: "Remove also the files that programs keep beside it."),
     ]
   ) { arguments, environment in
     let path = try arguments.container.path()
@@ -183,7 +183,7 @@ extension CommandDescription {
     try arguments.confirm("Remove \(path) with everything in it?", environment)
     var removal = ContainerRemoval(of: container)
     removal.allowsUse = arguments.has("in-use")
-    removal.removesFiles = arguments.has("files")
+    removal.removesFiles = arguments.has("with-files")
     do {
       let left = try removal.run()
       if !left.isEmpty {

@@ -7,7 +7,11 @@ extension CommandDescription {
   static let notify = CommandDescription(
     name: "notify",
     abstract: "Post notifications, which carry no message, and wait for them.",
-    subcommands: [.notifyPost, .notifyWait, .notifyState, .notifyRemove])
+    discussion: """
+      A notification has a number, too, which posting does not change: 'notify set NAME NUMBER' sets it, and \
+      'notify get NAME' prints it.
+      """,
+    subcommands: [.notifyPost, .notifyWait, .notifyRemove, .notifyGet, .notifySet])
 
   static let notifyPost = CommandDescription(
     name: "post",
@@ -59,22 +63,27 @@ extension CommandDescription {
     }
   }
 
-  static let notifyState = CommandDescription(
-    name: "state",
-    abstract: "Print the state of a notification, a number, or set it; nothing is posted.",
-    arguments: [
-      .operand("name", .live(.notification), help: "The name of the notification; any text."),
-      .optional(
-        "number", .unsigned,
-        help: "The new state, of 64 bits; without it, the state is printed: 0 if it was never set."),
-    ]
+  static let notifyGet = CommandDescription(
+    name: "get",
+    abstract: "Print the number of a notification; 0 if it was never set.",
+    arguments: [.notificationName], isHidden: true
   ) { arguments, environment in
     let name = arguments.requiredText("name")
-    if let state = arguments.unsigned("number") {
-      return try arguments.container.open().notification(name).setState(state)
-    }
     let state = try arguments.container.openExisting()?.notification(name).state()
     try environment.print(line: String(state ?? 0))
+  }
+
+  static let notifySet = CommandDescription(
+    name: "set",
+    abstract: "Set the number of a notification; nothing is posted.",
+    arguments: [
+      .notificationName, .operand("number", .unsigned, help: "A number of 64 bits."),
+    ], isHidden: true
+  ) { arguments, _ in
+    guard let state = arguments.unsigned("number") else {
+      preconditionFailure("the parser accepts only numbers here")
+    }
+    try arguments.container.open().notification(arguments.requiredText("name")).setState(state)
   }
 
   static let notifyRemove = CommandDescription(
