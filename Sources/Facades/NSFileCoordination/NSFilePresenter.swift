@@ -5,7 +5,7 @@ public import Foundation
 ///
 /// Callbacks are called on `presentedItemOperationQueue`. Another coordinator's access waits at
 /// most 2 seconds for all answers, so a blocked queue delays it that long. Two presenters whose
-/// callbacks wait for an access do not ask each other. All but the first two properties have a
+/// callbacks wait for an access do not ask each other. All requirements but the first two have a
 /// default, because Swift on Linux has no optional requirements. A method with a completion handler
 /// has an asynchronous form; a presenter implements one of the two, and the other calls it or does
 /// nothing. An asynchronous one in a type of the main actor runs there.

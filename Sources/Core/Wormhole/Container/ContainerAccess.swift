@@ -150,8 +150,8 @@ extension FileStatus {
   /// Whether a file without its final name is so old that no process works on it: a minute.
   package var isStale: Bool { age >= .seconds(60) }
 
-  /// Whether a directory's time shows each later change: it was more than a second old when it was read.
-  /// A kernel's clock for files ticks coarsely, and some file systems count whole seconds.
+  /// Whether a directory's time shows each later change: when read, it was at least two seconds
+  /// old. A kernel's clock for files ticks coarsely, and some file systems count whole seconds.
   func isTrusted(at moment: WallTime) -> Bool { moment - modifiedMoment >= .seconds(2) }
 
   /// The time of the last change of its content, by the system's clock.

@@ -5,7 +5,7 @@ package import WormholeSystem
 /// value is lost with a directory that a power failure removes.
 ///
 /// A directory's modification time changes with each name created in it, so one look shows whether
-/// anything is new since it was last flushed. A time is trusted only if it was more than a second
+/// anything is new since it was last flushed. A time is trusted only if it was at least two seconds
 /// old then: a name created within the same tick of the clock could go unnoticed (as in git's
 /// index; "Racy git", git's technical documentation).
 package final class SynchronizedNames: Sendable {
@@ -14,8 +14,8 @@ package final class SynchronizedNames: Sendable {
   /// Flushes the directory with the names of one kind, and its parents up to the container, to the
   /// disk.
   ///
-  /// - Complexity: One look; two or three fsyncs if a name was created since the last call, or a
-  ///   second before it.
+  /// - Complexity: One look; two or three fsyncs if a name was created since the last call, or in
+  ///   the two seconds before it.
   package func synchronize(_ kind: NameKind, in container: borrowing FileDescriptor) throws(Errno) {
     let names = try FileDescriptor.openBeneath(
       kind.path, at: container.rawValue, [.readOnly, .directory])

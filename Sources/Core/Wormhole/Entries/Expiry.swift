@@ -2,8 +2,8 @@ package import FoundationEssentials
 package import WormholePropertyLists
 import WormholeSystem
 
-/// The moment from which an entry is too late: by a clock that cannot be set while the machine
-/// runs, after that by the time of day.
+/// The moment from which an entry is too late: while the machine runs, by a clock that cannot be
+/// set; after that, by the time of day.
 package struct Expiry: Sendable {
   package let date: Date
   let uptime: UInt64

@@ -161,8 +161,8 @@ extension LogState {
   ///
   /// - Parameters:
   ///   - bytes: the bytes that this process has appended since it learned this state.
-  ///   - size: those of the last message. Other processes may have appended others as large, which
-  ///     no process has counted: each of a shell's commands is a process.
+  ///   - size: those of the last message. Other processes may have appended equally large ones,
+  ///     which no process has counted: each of a shell's commands is a process.
   func isTrimDue(at number: Int, appended bytes: Int, size: Int) -> Bool {
     func exceeds(_ count: Int, _ bound: Int) -> Bool {
       let bound = min(bound, Self.largest)
@@ -232,7 +232,7 @@ extension LogState {
         later.appended = try place.status(later.number)?.appended ?? later.appended
         step *= 2
       }
-      // A file system may store any size, too.
+      // A file system may store any time, even one before 1970.
       let appended = max(0, min(status.appended, later.appended))
       let isOld = bounds.age.map { .seconds(now - appended) >= $0 } ?? false
       guard head - first + 1 > bounds.messages || bytes > bounds.bytes || isOld else {

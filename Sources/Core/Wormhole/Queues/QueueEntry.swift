@@ -8,8 +8,8 @@ import WormholeSystem
 /// An entry that is neither acknowledged, failed, retried nor given back stays taken as long as its
 /// consumer lives, and is then delivered again to the next one. The first of these calls counts.
 ///
-/// A **delivery** hands the entry to a worker. It is an **attempt** unless the worker gave the
-/// entry back. So a worker that dies with it has made an attempt, and one that is closed has not.
+/// A **delivery** hands the entry to a worker. It is an **attempt** unless the worker gave it back
+/// unhandled. So a worker that dies with it has made an attempt, and one that is closed has not.
 ///
 /// ```swift
 /// let worker = try await container.queue("jobs").work()

@@ -11,7 +11,7 @@ import WormholeSystem
 final class EtcdFollowers: Sendable {
   /// The longest pause between two comparisons.
   private static let interval: Duration = .seconds(30)
-  /// By how much a pause is shorter, so that processes that began together do not ask together.
+  /// A pause's random factor, so that processes that began together do not ask together.
   private static let jitter: ClosedRange<Double> = 0.6...1
   private static let patience = CallLimit.standardWait
 

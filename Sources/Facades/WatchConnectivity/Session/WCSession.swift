@@ -74,10 +74,10 @@ open class WCSession: NSObject, @unchecked Sendable {
 
   // MARK: Where it is
 
-  /// Sets the session's place and this process's side. Call it once, before the session is used: a
-  /// later call has no effect, and is an event of `Diagnostics`. Without a call the environment
-  /// sets them: `WATCHCONNECTIVITY_ROLE` (phone or watch), `WORMHOLE_GROUP` or
-  /// `WORMHOLE_CONTAINER`, and optionally `WATCHCONNECTIVITY_WATCH` and
+  /// Sets the session's place and this process's side. Call it once, before the session is used. A
+  /// call once the session has a valid place has no effect, and is an event of `Diagnostics`.
+  /// Without a call the environment sets them: `WATCHCONNECTIVITY_ROLE` (phone or watch),
+  /// `WORMHOLE_GROUP` or `WORMHOLE_CONTAINER`, and optionally `WATCHCONNECTIVITY_WATCH` and
   /// `WATCHCONNECTIVITY_REPLY_TIMEOUT` (seconds).
   ///
   /// - Parameters:
@@ -182,8 +182,8 @@ open class WCSession: NSObject, @unchecked Sendable {
   ///
   /// On an active session the delegate is called again. On an inactive session it takes effect as
   /// soon as everything received is delivered and the session is deactivated: nothing is lost.
-  /// Without a delegate it only reports that, as an event of `Diagnostics`, or on standard error if
-  /// nothing receives those.
+  /// Without a delegate it only reports that, as an event of `Diagnostics`, and on standard error
+  /// if nothing receives those.
   ///
   /// The delegate gets the error `sessionNotSupported` if the session's place is unknown, or
   /// `sessionNotActivated`, whose `failureReason` names the process that already has the session.
@@ -218,8 +218,8 @@ open class WCSession: NSObject, @unchecked Sendable {
   open var iOSDeviceNeedsUnlockAfterRebootForReachability: Bool { false }
 
   /// Whether a message would be delivered now: both this session and the counterpart's are
-  /// activated, and its process is not stopped. On the watch it is also true if a message would
-  /// start the phone's app. A watch that is not active reaches no counterpart.
+  /// activated, and the counterpart's process is not stopped. On the watch it is also true if a
+  /// message would start the phone's app. A watch that is not active reaches no counterpart.
   ///
   /// The delegate learns every answer that differs from its last report. A stop of the counterpart's
   /// process, which has no event, is reported within a second even if this property is not read.

@@ -264,7 +264,7 @@ extension PresenceMember {
 }
 
 /// The knowledge that no process is present, as long as the directory has not changed: every
-/// registration changes its times. A time is trusted only if it was more than a second old at the
+/// registration changes its times. A time is trusted only if it was at least two seconds old at the
 /// look, as in `SynchronizedNames`.
 final class Vacancy: Sendable {
   private let known = Mutex<FileStatus?>(nil)

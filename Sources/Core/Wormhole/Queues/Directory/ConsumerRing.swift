@@ -3,7 +3,7 @@ import Synchronization
 import WormholeSystem
 
 /// One consumer's looks at others, on a thread of their own, from its joining to its end: even
-/// while its program handles an entry, for which nobody else may look.
+/// while its program handles an entry, because perhaps no other consumer looks at them.
 ///
 /// The workers of a queue are a ring, in the order of their names. Each looks only at the next one,
 /// and past those that do not look themselves: dead or stopped ones, and ones in another namespace,
@@ -223,8 +223,8 @@ final class ConsumerRing: Cancelling {
   }
 }
 
-/// The names in `taken/`, which are read again only if the directory has changed. Its time is trusted only
-/// if it was more than a second old, as in `SynchronizedNames`.
+/// The names in `taken/`, which are read again only if the directory has changed. Its time is
+/// trusted only if it was more than a second old: see `SynchronizedNames` for the reason.
 final class TakenNames: Sendable {
   private struct State {
     var names: [String] = []

@@ -28,7 +28,7 @@ final class ContainerPicture {
   static let patience: Duration = .seconds(60)
   /// The largest number of passes before a pause.
   private static let passesWithoutPause = 3
-  /// The time from the first sight of a change.
+  /// The sign that changes may have to wait; nil while none is up.
   private var sign: PicturePause?
   /// Whether the first pass was so long that its sign was taken down. Otherwise each change would
   /// cost three calls for all that time, and another copier could not pause.
