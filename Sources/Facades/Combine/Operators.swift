@@ -41,7 +41,7 @@ extension Publisher {
     removeDuplicates(by: ==)
   }
 
-  /// Passes on a closure's result; for nil, asks for another value. Each subscriber has its own.
+  /// Passes on a closure's result; for nil, asks for another. Each subscriber has its own closure.
   private func passing<T>(_ make: @escaping () -> (Output) -> T?) -> AnyPublisher<T, Failure> {
     AnyPublisher { subscriber in
       let step = make()

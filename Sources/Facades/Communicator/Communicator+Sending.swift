@@ -125,7 +125,7 @@ extension Communicator {
     try session.updateApplicationContext(dictionary(context.payload, .backgroundOnly))
   }
 
-  // MARK: While they are useful, which the original does not offer
+  // MARK: Sending only while useful, which the original does not offer
 
   /// Sends the counterpart a message like `send(_:errorHandler:)`, with a time limit for its
   /// delivery: after that the error handler gets `WCError.transferTimedOut`.

@@ -14,8 +14,8 @@ public import WormholeFiles
 /// - A call waits for others for at most 10 seconds. Then `error` is set; the accessor is not run.
 /// - After 60 seconds others may take over an accessor's access.
 /// - `error` is set exactly if the accessor was not run, as with the original. If an accessor has
-///   run and its changes cannot be published, that is an event of `Diagnostics`. `FileCoordinator`
-///   throws it.
+///   run, changes that cannot be published are an event of `Diagnostics`; `FileCoordinator` throws.
+///
 /// Its `Sendable` is unchecked because it is open, like the original: its only property is
 /// `Sendable`, and a subclass is responsible for its own properties.
 ///

@@ -7,9 +7,9 @@ import WormholeFiles
 ///
 /// No system on Linux keeps old versions. But an access that was refused with a conflict, or
 /// because others had the item until the deadline, keeps its copy as `<name>.conflict-<nonce>`: a
-/// conflict version of the item until a user resolves it. A resolved one is
-/// `<name>.resolved-<nonce>` until it is removed. Both are ordinary files for every program and
-/// process. Copies of an item whose name has more than 220 bytes are not found.
+/// conflict version of the item until it is resolved. A resolved one is `<name>.resolved-<nonce>`
+/// until it is removed. Both are ordinary files for every program and process. Copies of an item
+/// whose name has more than 220 bytes are not found.
 ///
 /// ```swift
 /// for version in NSFileVersion.unresolvedConflictVersionsOfItem(at: file) ?? [] {

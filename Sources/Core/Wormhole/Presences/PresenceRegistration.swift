@@ -49,7 +49,7 @@ public final class PresenceRegistration: Sendable {
   package func abandon() { end(asDeath: true) }
 
   /// Checks that the registration still exists. A removed registration is created again
-  /// automatically, once there was no removal in the container for two seconds.
+  /// automatically, once there has been no removal in the container for two seconds.
   ///
   /// On etcd a registration whose session has ended is made again; an exclusive one only if no
   /// other process has had its role in the meantime.

@@ -39,7 +39,7 @@ package struct EtcdContainer: Sendable {
       _ location: EtcdLocation, through transport: (any EtcdTransport)?, room: EtcdRoom
     ) throws {
       (self.location, self.room) = (location, room)
-      // Without a home directory no token is kept; what needs it reports that it is missing.
+      // Without a home directory no token is kept; what needs the directory reports its absence.
       let state = try? location.stateDirectory()
       var configuration = try location.configuration(keepingTokenIn: state)
       if let transport { configuration.transport = transport }

@@ -176,7 +176,7 @@ extension SharedContainer {
   }
 }
 
-/// Takes one step of a work that continues even if the step fails.
+/// Takes one step of work that continues even if the step fails.
 ///
 /// - Parameter code: The kind of an error that neither the kernel nor an engine has reported.
 /// - Returns: Why it failed; nil if it did not.

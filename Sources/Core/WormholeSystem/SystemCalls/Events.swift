@@ -39,7 +39,7 @@ package struct WatchEvents: OptionSet, Sendable, Hashable {
 extension FileDescriptor {
   /// Creates an event queue for watches. The corresponding C function is `inotify_init1`.
   ///
-  /// - Throws: `.tooManyOpenFiles` if the user's instances or process's descriptors are used up.
+  /// - Throws: `.tooManyOpenFiles` if the user's instances or the process's descriptors run out.
   package static func eventQueue() throws(Errno) -> FileDescriptor {
     FileDescriptor(
       owning: try perform(.inotifyInit) { inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK)) })

@@ -25,7 +25,7 @@ extension Counterpart {
       case message
       /// `sendMessageData`
       case messageData
-      /// `transferUserInfo`, even for the complication
+      /// `transferUserInfo`, including for the complication
       case userInfo
       /// `transferFile`
       case file

@@ -87,7 +87,7 @@ public final class SideProcess: Sendable {
 
   // MARK: Lines
 
-  /// Writes a line to its standard input. If the process does not read, a pipe holds 64 KiB.
+  /// Writes a line to its standard input; a pipe holds up to 64 KiB that the process has not read.
   ///
   /// - Parameters:
   ///   - line: the line, without its end.

@@ -51,7 +51,7 @@ extension WCSession {
 
   /// Makes this session `WCSession.default` within a function, and in the tasks that it starts.
   ///
-  /// It also is the default in every delegate or handler call that the session makes. That is lost
+  /// It is also the default in every delegate or handler call that the session makes. That is lost
   /// if code continues by means other than tasks: in a closure given to a `DispatchQueue`, an
   /// `OperationQueue` or a `Thread`, and in `Task.detached`. There `WCSession.default` is the
   /// process's session; tests of such code use `reset`.

@@ -30,7 +30,7 @@ final class ArchivedCollection: NSObject, NSCoding {
   /// Never called, because the class only decodes.
   func encode(with coder: NSCoder) {}
 
-  /// Replaces the decoders by the collections.
+  /// Replaces the decoders with the collections.
   final class Delegate: NSObject, NSKeyedUnarchiverDelegate {
     // Nil leaves the object as it is. The unarchiver on Linux keeps every other answer by the
     // object's value: it would take 1 for an equal true, and end the process at a changed object.

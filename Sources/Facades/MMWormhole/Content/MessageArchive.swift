@@ -81,7 +81,7 @@ struct MessageArchive: Sendable {
   private struct Outdated: Error {}
 
   let value: Value
-  /// A value of this machine's own, where the archive is.
+  /// One of this machine's own values, where the archive is.
   let noteValue: Value
   let directory: ContainerDirectory
   let name: String

@@ -60,7 +60,7 @@ struct SessionPlace: Sendable {
   }
 
   private static func container(_ environment: [String: String]) throws -> SharedContainer {
-    // As with the `wormhole` command: an empty variable counts as unset, and both must not be set.
+    // As with the `wormhole` command: an empty variable counts as unset, and only one may be set.
     let named = ["WORMHOLE_GROUP", "WORMHOLE_CONTAINER"].map { name in
       environment[name].flatMap { $0.isEmpty ? nil : $0 }
     }

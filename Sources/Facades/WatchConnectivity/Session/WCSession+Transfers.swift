@@ -39,7 +39,7 @@ extension WCSession {
     }
   }
 
-  // MARK: While they are useful, which Apple's framework does not offer
+  // MARK: Sending only while useful, which Apple's framework does not offer
 
   /// Sends a dictionary as `transferUserInfo(_:)` does, but only until it expires, and only the
   /// newest with its key.

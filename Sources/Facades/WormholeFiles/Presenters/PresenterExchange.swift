@@ -6,7 +6,7 @@ package struct PresenterDemand: Sendable, Hashable {
   /// Absolute, without symbolic links.
   package let path: ItemPath
   package let kind: AccessKind
-  /// Whether a directory's contents' presenters are asked, too.
+  /// Whether the presenters of a directory's contents are asked, too.
   package let coversContents: Bool
 
   /// - Parameter coversContents: whether that is so even if the kind does not demand it: accesses

@@ -166,7 +166,7 @@ extension PeerSession {
 
   /// The peers, now and whenever one appears, leaves, dies, stops or continues, for `for await`.
   ///
-  /// Watching begins when this returns, and ends with the sequence. Each peer is watched like in
+  /// Watching begins when this returns, and ends with the sequence. Each peer is watched as in
   /// `observeReachability`, at the same cost; after a change of one, all are looked at.
   public func peerChanges() throws -> AsyncStream<[Peer]> {
     try betweenPeers("look for peers") {

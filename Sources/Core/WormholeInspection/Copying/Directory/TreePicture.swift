@@ -175,7 +175,7 @@ final class TreePicture {
     return .refused(action, path: path, refusal)
   }
 
-  /// Names the whole path in the kernel's error: in the copy if there was no room.
+  /// Names the whole path in the kernel's error: the path in the copy if there was no room.
   ///
   /// - Parameter place: The parts of the path of the directory that holds the tree.
   private func naming<Result>(

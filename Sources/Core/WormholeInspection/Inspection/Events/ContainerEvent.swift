@@ -54,7 +54,7 @@ package typealias KnownMembers = [String: PresenceMember]
 
 extension KnownMembers {
   /// Records the present registrations, by their ids; returns the events of processes that had none
-  /// before, or have none any more. A consumer has two while it joins.
+  /// before, or no longer have one. A consumer has two while it joins.
   package mutating func update(
     _ live: KnownMembers, _ kind: NameKind, _ name: String
   ) -> [ContainerEvent] {
