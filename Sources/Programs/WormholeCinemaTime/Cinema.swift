@@ -42,7 +42,7 @@ enum Cinema {
   /// Logs an event, once.
   ///
   /// - Parameters:
-  ///   - line: Without a screen, a line for standard error; nil if the log has it already.
+  ///   - line: Without a screen, a line for standard error; nil if the log already has it.
   ///   - message: At a screen, a sentence; nil if the screen shows it, or no user needs it.
   static func log(_ line: String?, _ message: Message? = nil) {
     if let message, show({ $0.message = message }) { return }

@@ -11,22 +11,22 @@ struct CommandEnvironment: Sendable {
   let writeStandardOutput: @Sendable ([UInt8]) throws -> Void
   /// For people; a failure to write there cannot be reported anywhere.
   let writeStandardError: @Sendable ([UInt8]) -> Void
-  /// From now on the program ends when no process reads standard output any more.
+  /// From now on the program ends when no process reads standard output any longer.
   var endWithReader: @Sendable () -> Void = {}
   /// The width of sentences for people.
   var columns = 80
-  /// The height of the terminal that is standard output; nil if it is none.
+  /// The height of the terminal that is standard output; nil if it is not one.
   var rows: Int?
   /// Whether standard output is a terminal.
   var isTerminal = false
   var isInputTerminal = false
-  /// The width of standard error where that is a terminal.
+  /// The width of standard error if it is a terminal.
   var errorColumns: Int?
   var readiness: Readiness?
   /// Ends the process when a file system does not answer; nil in the process of a test.
   var answers: AnswerWatch?
 
-  /// The width of tables; nil where a program reads them, in one line each, however long.
+  /// The width of tables; nil if a program reads them: then each row is one line, however long.
   var tableColumns: Int? { isTerminal ? columns : nil }
 
   var temporaryDirectory: String { variable("TMPDIR").flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp" }
@@ -39,12 +39,12 @@ struct CommandEnvironment: Sendable {
     }
   }
 
-  /// Runs a program of the user's, which may take any time.
+  /// Runs the user's program, which may take any time.
   func withoutTimeLimit<Result>(_ body: () throws -> Result) rethrows -> Result {
     try answers?.suspended(body) ?? body()
   }
 
-  /// Looks at what may be a million files, and changes nothing: the program ends with its time meanwhile.
+  /// Looks at perhaps a million files, and changes nothing: the program may end at its deadline.
   func looking<Result>(_ body: () throws -> Result) rethrows -> Result {
     try answers?.looking(body) ?? body()
   }
@@ -64,11 +64,11 @@ extension CommandEnvironment {
     }
   }
 
-  /// The time that a reader of standard output has at least, also if the deadline comes earlier: a
-  /// program that has just been started may take as long to begin.
+  /// The least time that a reader of standard output has, even if the deadline comes earlier: a
+  /// program that was just started may take that long to begin.
   private static let readerTime: Duration = .seconds(3)
 
-  /// Writes to standard output. A signal and the deadline end the wait for a reader that takes nothing.
+  /// Writes to standard output. A signal, or the deadline, ends a wait for the reader.
   func print(
     _ bytes: [UInt8], _ interruption: Interruption, until deadline: ContinuousClock.Instant
   ) throws {
@@ -105,8 +105,8 @@ extension CommandEnvironment {
     try print(line: arguments.has("json") ? JSONWriter.string(json()) : text())
   }
 
-  /// Prints items, with `--json` a line of each, otherwise a table; without an item nothing, and the
-  /// status is `no`, as of grep(1).
+  /// Prints items, with `--json` a line for each, otherwise a table; without an item nothing, and
+  /// the status is `no`, as with grep(1).
   func print<Item: JSONObject>(
     _ items: [Item], _ arguments: ParsedArguments, under head: [String],
     cells: @escaping (Item) -> [String]
@@ -114,7 +114,7 @@ extension CommandEnvironment {
     try printList(arguments, under: head, cells: cells) { try items.forEach($0) }
   }
 
-  /// The same for items that come one after another, because there may be a million of them: after each ten
+  /// The same for items that come one by one, because there may be a million of them: every ten
   /// thousand rows another table begins.
   func printList<Item: JSONObject>(
     _ arguments: ParsedArguments, under head: [String],
@@ -134,7 +134,7 @@ extension CommandEnvironment {
     if count == 0 { throw ExitStatus.no }
   }
 
-  /// The same text; at a terminal with colours, the words for what needs a look are red.
+  /// The same text; at a terminal with colors, the words for what needs a look are red.
   func marked(_ text: String) -> String {
     guard Palette.wanted(isTerminal: isTerminal, variable: variable) == .colours else {
       return text
@@ -153,7 +153,7 @@ extension CommandEnvironment {
     writeStandardError(Array(("\r\u{1B}[K" + (text ?? "")).utf8))
   }
 
-  /// Reports an error to people after which the work continues.
+  /// Reports to people an error after which the work continues.
   func report(_ error: any Error) { report(sentence(of: error)) }
 
   func reportIfPolling(_ detection: ChangeDetection, _ identifier: String) {
@@ -176,7 +176,7 @@ extension CommandEnvironment {
 
   func reportReady() { readiness?.announce { report($0) } }
 
-  /// Everything on standard input. At a terminal a line says that the program waits for it.
+  /// Everything on standard input. At a terminal, a line says that the program waits for it.
   func wholeStandardInput() throws -> [UInt8] {
     if isInputTerminal { report("reading standard input from the terminal; Ctrl-D ends it") }
     var all: [UInt8] = []
@@ -275,7 +275,7 @@ extension CommandEnvironment {
 struct Readiness: Sendable {
   static let socketVariable = "NOTIFY_SOCKET"
 
-  /// The address of the service manager's socket; nil without one.
+  /// The address of the service manager's socket; nil if there is none.
   let socket: String?
   /// The descriptor that the starter gave; nil without one.
   let descriptor: Int32?

@@ -19,7 +19,7 @@ struct CommandError: Error, Equatable, CustomStringConvertible {
     self.status = status
   }
 
-  /// - Parameter status: By default that of an error of the kernel.
+  /// - Parameter status: By default a kernel error's.
   init(cannot action: String, because error: any Error, status: ExitStatus? = nil) {
     let status = status ?? (error as? Errno).map { ExitStatus(of: $0) } ?? .inputOutput
     self.init(cannot: action, because: "\(error)", status: status)
@@ -30,7 +30,7 @@ struct CommandError: Error, Equatable, CustomStringConvertible {
     CommandError(cannot: action, because: reason, status: .no)
   }
 
-  /// The same with what was done nevertheless, so that nobody does it twice.
+  /// The same error with what was done anyway, so that no one does it twice.
   func adding(_ fact: String) -> CommandError {
     CommandError(cannot: action, because: "\(reason); \(fact)", status: status)
   }
@@ -42,7 +42,7 @@ struct CommandError: Error, Equatable, CustomStringConvertible {
 /// Whether a value has no form in the wanted output; other values may have one.
 func isUnprintable(_ error: any Error) -> Bool { (error as? CommandError)?.status == .badData }
 
-/// Makes a call, and reports an error of the kernel as the action that is not possible.
+/// Makes a call, and reports a kernel error as the action that is not possible.
 func reporting<Result: ~Copyable>(
   cannot action: String, _ call: @autoclosure () throws(Errno) -> Result
 ) throws(CommandError) -> Result {
@@ -74,7 +74,7 @@ func noticingUse<Result>(_ call: () throws -> Result) throws -> Result {
 /// The sentence in which the program reports an error.
 ///
 /// The remedies of the libraries' errors name methods. For content that cannot be read, the program
-/// names `wormhole doctor` instead, which prints the command that repairs it. A file outside of the
+/// names `wormhole doctor` instead, which prints the command that repairs it. A file outside the
 /// container keeps its own remedy.
 func sentence(of error: any Error) -> String {
   switch error {
@@ -135,7 +135,7 @@ struct ExitStatus: RawRepresentable, Hashable, Error {
   let rawValue: Int32
 
   static let done = ExitStatus(rawValue: 0)
-  /// Not there, lost to another process, or another negative answer; a lock that others hold, as with flock(1).
+  /// Missing, lost to another process, or another negative answer; a held lock, as with flock(1).
   static let no = ExitStatus(rawValue: 1)
   static let usage = ExitStatus(rawValue: 64)
   static let badData = ExitStatus(rawValue: 65)
@@ -148,8 +148,8 @@ struct ExitStatus: RawRepresentable, Hashable, Error {
   static let deadline = ExitStatus(rawValue: 124)
   static let commandNotExecutable = ExitStatus(rawValue: 126)
   static let commandNotFound = ExitStatus(rawValue: 127)
-  /// No process reads standard output any more, as after the end of `head`: as if SIGPIPE had ended
-  /// the program.
+  /// No process reads standard output any longer, as after the end of `head`: as if SIGPIPE had
+  /// ended the program.
   static let brokenPipe = ExitStatus(rawValue: 128 + Signal.brokenPipe.rawValue)
 }
 
@@ -169,7 +169,7 @@ extension ExitStatus {
   /// - Parameter hasTimeout: whether the command has a timeout: an unreachable process is then
   ///   late, whether it does not answer or does not listen.
   init(of error: any Error, hasTimeout: Bool = false) {
-    // Where etcd does not answer, every command ends alike.
+    // If etcd does not answer, every command ends alike.
     let peers = (error as? PeerError)?.underlying
     let error = peers.flatMap { $0.code == .unreachable ? $0 : nil } ?? error
     self =
@@ -197,12 +197,12 @@ extension ExitStatus {
 
   private static func status(of error: AppGroupError) -> ExitStatus {
     switch error.code {
-    // A file in the container's place, which no permission would change.
+    // A file at the container's place, which no permission would change.
     case .containerUnsafe where error.errorNumber == Errno.notDirectory.rawValue: .badData
     case .containerUnsafe, .permissionDenied: .permission
     case .formatTooNew, .notAValue, .damaged, .unsupportedValue, .nameCollision:
       .badData
-    // With an error number, the kernel refused to write as much; the data may be right.
+    // With an error number, the kernel refused to write that much; the data may be right.
     case .tooLarge: error.errorNumber == nil ? .badData : .inputOutput
     // Another process has the lease that this one had.
     case .leaseLost: .no

@@ -6,7 +6,7 @@ import WormholeToolkit
 @main
 struct Main {
   static func main() {
-    // A closed pipe or a file that may not grow causes an error to report, not a death.
+    // A closed pipe, or a file that may not grow, causes an error to report, not the end.
     prepareSignals()
     EtcdEngine.register()
     Diagnostics.onEvent = { event in
@@ -23,7 +23,7 @@ struct Main {
 }
 
 /// A function that the linker puts among those that run before `main`; its number puts it before
-/// those of Swift's runtime. It may use nothing of the runtime.
+/// those of Swift's runtime. It must not use the runtime.
 @section(".init_array.00101") @used
 private let beforeTheRuntime:
   @convention(c) (Int32, UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> Void = {

@@ -32,7 +32,7 @@ struct WormholeProgram {
           because: "/proc is missing, which shows the other processes: mount -t proc proc /proc")
       }
       var environment = environment
-      // One of several copies says to the process that started it that it waits.
+      // One of several copies tells the process that started it that it waits.
       let isCopy = environment.variable(CommandVariable.copy) != nil
       environment.readiness = try Readiness(
         socket: environment.variable(Readiness.socketVariable),

@@ -92,10 +92,10 @@ package struct Canvas: Sendable {
     (0..<rows).map { text(of: $0, in: palette) }
   }
 
-  /// Returns the text that shows the canvas on a terminal of its size, from any former content and position.
+  /// Returns the text that shows the canvas on a terminal of its size, whatever that shows before.
   package func output(in palette: Palette) -> String {
     let lines = (0..<rows).map { row in
-      // In the last column the cursor waits on the character there, which an erasure would remove.
+      // In the last column the cursor stays on its character, which an erasure would remove.
       text(of: row, in: palette) + (used(row) < columns ? "\u{1B}[K" : "")
     }
     // No line end after the last line, because the screen would scroll.
@@ -128,7 +128,7 @@ package struct Canvas: Sendable {
 }
 
 extension String {
-  /// Returns the text in at most a number of columns, with "…" in place of the rest.
+  /// Returns the text in at most a number of columns, with "…" instead of the rest.
   package func cut(to columns: Int) -> String {
     guard terminalColumns > columns else { return self }
     guard columns > 0 else { return "" }
@@ -154,7 +154,7 @@ extension Character {
     return wide.contains { $0.contains(value) } ? 2 : 1
   }
 
-  /// The character, or a blank in place of one that would control the terminal.
+  /// The character, or a blank instead of one that would control the terminal.
   fileprivate var printable: Character {
     let isControl = unicodeScalars.contains { $0.properties.generalCategory == .control }
     return isControl ? " " : self

@@ -65,15 +65,15 @@ package struct ArgumentList {
 }
 
 package enum Palette: Sendable, CaseIterable {
-  /// Colours, and the emphasis that goes with them.
+  /// Colors, and the emphasis that goes with them.
   case colours
-  /// Bold and inverse, but no colours.
+  /// Bold and inverse, but no colors.
   case emphasis
   /// Characters only.
   case characters
 
-  /// Returns the palette of a program's output: colours on a terminal; emphasis if NO_COLOR is set and
-  /// not empty (https://no-color.org); characters on a dumb terminal and into a file.
+  /// Returns the palette of a program's output: colors on a terminal; emphasis if NO_COLOR is set
+  /// and not empty (https://no-color.org); characters on a dumb terminal and in a file.
   package static func wanted(
     isTerminal: Bool = Program.isTerminal(1),
     variable: (String) -> String? = { Program.environment($0) }
@@ -83,7 +83,7 @@ package enum Palette: Sendable, CaseIterable {
   }
 }
 
-/// The look of a character, as numbers of the terminal's "select graphic rendition": "1;32".
+/// A character's look, as numbers of the terminal's "select graphic rendition": "1;32".
 package struct CellStyle: Hashable, Sendable {
   private let colours: String
   private let emphasis: String
@@ -91,8 +91,8 @@ package struct CellStyle: Hashable, Sendable {
   package static let plain = CellStyle("")
 
   /// - Parameters:
-  ///   - colours: The look with colours.
-  ///   - emphasis: The look without colours.
+  ///   - colours: The look with colors.
+  ///   - emphasis: The look without colors.
   package init(_ colours: String, withoutColours emphasis: String = "") {
     self.colours = colours
     self.emphasis = emphasis
@@ -113,7 +113,7 @@ package enum TextWrapping {
   /// indented by `indent`. Line breaks in the text stay, and a word that is longer than a line is
   /// split.
   ///
-  /// - Parameter firstIndent: The columns of the first line that are taken already.
+  /// - Parameter firstIndent: The columns of the first line that are already taken.
   package static func wrap(_ text: String, columns: Int, indent: Int, firstIndent: Int = 0)
     -> String
   {
@@ -148,15 +148,15 @@ package enum TextWrapping {
     }.joined(separator: "\n")
   }
 
-  /// Returns a text behind the beginning of its first line, below which the other lines begin.
+  /// Returns a text after the lead of its first line, with the other lines indented as far.
   package static func wrap(_ text: String, columns: Int, after lead: String) -> String {
     lead + wrap(text, columns: columns, indent: lead.count, firstIndent: lead.count)
   }
 }
 
 extension Unicode.Scalar {
-  /// Whether it is a control character (C0, DEL or C1), or a mark of the direction of writing, by
-  /// which a text can look like another one.
+  /// Whether it is a control character (C0, DEL or C1), or a mark of the writing direction, which
+  /// can make a text look like another one.
   package var controlsTerminal: Bool {
     properties.generalCategory == .control || properties.isBidiControl
   }
@@ -192,7 +192,7 @@ extension String {
     return isPlain && !isEmpty ? self : inSingleQuotes
   }
 
-  /// The text as printf(1) prints it, in any shell, because what controls a terminal cannot be shown there.
+  /// The text as printf(1) prints it, in any shell: what controls a terminal cannot be shown there.
   private var printed: String {
     let escaped = unicodeScalars.map { scalar in
       switch scalar {

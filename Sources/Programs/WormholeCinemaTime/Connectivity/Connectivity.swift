@@ -16,9 +16,9 @@ enum UserInfoKey {
 /// The connection between the phone and the watch: sends changes, and receives them.
 final class Connectivity: NSObject, Sendable {
   static let shared = Connectivity()
-  /// Set for a phone of the story and the tests that is killed after it has handed a file to the session.
+  /// Set (story, tests) for a phone that is killed after it has handed a file to the session.
   static let killingVariable = "CINEMATIME_KILLED_AFTER_TRANSFER"
-  /// Whether the phone did not answer the last question of the watch.
+  /// Whether the phone did not answer the watch's last question.
   private let isUnanswered = Atomic(false)
 
   private override init() {
@@ -36,8 +36,9 @@ final class Connectivity: NSObject, Sendable {
     WCSession.default.transferUserInfo([UserInfoKey.purchased: movies.map(\.id)])
   }
 
-  /// Shows the phone the tickets, and asks for the missing QR codes, at once or not at all: the phone must run, or be started
-  /// for it. If it does not answer, asks again a few times, then when it can be reached, and with the next change.
+  /// Shows the phone the tickets and asks for missing QR codes, at once or not at all: it must run,
+  /// or be started. Without an answer asks again: a few times, once reachable, with the next
+  /// change.
   @MainActor
   func askForQrCodes(tries: Int = 3) {
     guard canSendToPeer() else { return Obstacle.log() }
@@ -189,13 +190,13 @@ extension Connectivity: WCSessionDelegate {
   }
 }
 
-/// The reason why a side cannot reach the other one, in a sentence with a remedy. Unless the other
-/// side just does not run, the user has to type a command.
+/// Why a side cannot reach the other one, in a sentence with a remedy. Unless the other side is
+/// just not running, the user has to type a command.
 enum Obstacle {
-  /// Excludes: an older look that is logged after a newer one, as if the obstacle had come back.
+  /// Excludes: an older look is logged after a newer one, as if the obstacle had come back.
   private static let order = Mutex(())
 
-  /// Logs the obstacle; logs nothing if the other side just does not run.
+  /// Logs the obstacle; logs nothing if the other side is just not running.
   static func log() {
     let session = WCSession.default
     guard session.activationState == .activated, !session.isReachable else { return }
@@ -238,7 +239,7 @@ enum Obstacle {
       .map(\.quotedForShell).joined(separator: " ")
   }
 
-  /// Logs the reason why there is no session; tries again if another process has it.
+  /// Logs why there is no session; tries again if another process has it.
   static func activationFailed(_ error: any Error) {
     let failure = error as? WCError
     Cinema.log(obstacle: "no session: \(failure?.failureReason ?? error.localizedDescription)")

@@ -25,10 +25,10 @@ enum Installation {
   }
 }
 
-/// The stay of a phone that the watch has started: it ends when no work is left.
+/// The life of a phone that the watch has started: it ends when no work is left.
 @MainActor
 enum BackgroundStay {
-  /// The time without any activity after which the stay ends.
+  /// The time without any activity after which it ends.
   private static let idle: TimeInterval = 3
   private static var lastWork = Date()
   private static var registration: NotificationRegistration?

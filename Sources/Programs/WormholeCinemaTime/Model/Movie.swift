@@ -1,7 +1,7 @@
 import Foundation
 import Wormhole
 
-/// A film of the programme; both sides know the same films.
+/// A film on the program; both sides know the same films.
 struct Movie: Codable, Hashable, Sendable {
   let id: Int
   let title: String
@@ -17,7 +17,7 @@ struct Movie: Codable, Hashable, Sendable {
 
   var quoted: String { "“\(title)”" }
 
-  /// The programme of the day by the time of the show (Fixtures/movies.json).
+  /// The day's program, by the time of the show (Fixtures/movies.json).
   static let all: [Movie] = {
     do {
       let movies = try JSONDecoder().decode([Movie].self, from: Data(PackageResources.movies_json))

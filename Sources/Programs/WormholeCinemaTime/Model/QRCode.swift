@@ -1,5 +1,5 @@
-/// A QR code by ISO/IEC 18004: version 2, correction level L, mask 0. It holds 32 bytes in one block, which is
-/// enough for every ticket, so the other versions, their blocks and the choice of a mask are left out.
+/// A QR code by ISO/IEC 18004: version 2, correction level L, mask 0. It holds 32 bytes in one
+/// block, enough for every ticket: other versions, blocks and masks are left out.
 struct QRCode {
   /// The number of modules on each side.
   static let size = 25
@@ -49,7 +49,7 @@ struct QRCode {
     return codewords + padding.map { $0 % 2 == 0 ? 0b1110_1100 : 0b0001_0001 }
   }
 
-  /// Returns the ten codewords of Reed and Solomon's correction: the remainder of a division by the generator
+  /// Returns the ten Reed–Solomon codewords: the remainder of a division by the generator
   /// polynomial over GF(256), whose coefficients are listed (7.5.2, annex A).
   private static func correction(of data: [UInt8]) -> [UInt8] {
     let generator: [UInt8] = [216, 194, 159, 111, 199, 94, 95, 113, 157, 193]
@@ -84,7 +84,7 @@ struct QRCode {
       drawRings(row, column, radius: 4, light: [2, 4])
     }
     drawRings(size - 7, size - 7, radius: 2, light: [1])
-    // The format information twice, in opposite directions past the timing patterns; and a dark module.
+    // The format information twice, in opposite directions past the timing patterns; a dark module.
     for bit in 0..<15 {
       let isDark = Self.format >> bit & 1 == 1
       let place = bit < 6 ? bit : bit < 8 ? bit + 1 : bit == 8 ? 7 : 14 - bit
@@ -102,12 +102,12 @@ struct QRCode {
     }
   }
 
-  /// Draws codewords in columns of two from the right, up and down in turn, around the function patterns; the
-  /// mask inverts every other module, like a chessboard (7.7.3, 7.8.2).
+  /// Draws codewords in columns of two from the right, alternately up and down, around the function
+  /// patterns; the mask inverts every other module, like a chessboard (7.7.3, 7.8.2).
   private mutating func draw(_ codewords: [UInt8]) {
     var index = 0
     var goesUp = true
-    // The vertical timing pattern has a column of its own.
+    // The vertical timing pattern has its own column.
     for right in [24, 22, 20, 18, 16, 14, 12, 10, 8, 5, 3, 1] {
       for step in 0..<Self.size {
         let row = goesUp ? Self.size - 1 - step : step
@@ -125,7 +125,7 @@ struct QRCode {
 
 /// Dots as text, two rows of them in a line of characters.
 enum HalfBlocks {
-  /// - Parameter dots: Rows of one length; true is in the colour of the letters.
+  /// - Parameter dots: Rows of equal length; true is in the color of the letters.
   static func lines(_ dots: [[Bool]]) -> [String] {
     stride(from: 0, to: dots.count, by: 2).map { row in
       let below = row + 1 < dots.count ? dots[row + 1] : dots[row].map { _ in false }

@@ -34,7 +34,7 @@ final class TicketOffice {
   func isPurchased(_ movie: Movie) -> Bool { purchased.contains(movie) }
 
   /// Buys a ticket, or gives it back, and announces that to the other side; returns false if either
-  /// side has done it already.
+  /// side has already done it.
   func change(_ movie: Movie, isBought: Bool) throws -> Bool {
     let hasChanged = try value.update { content in
       var ids = content ?? []
@@ -55,7 +55,7 @@ final class TicketOffice {
     do {
       let (now, publisher) = try read()
       guard now != purchased else { return }
-      // The log has the change already, from the process that made it.
+      // The log already has the change, from the process that made it.
       if !isOwn { Cinema.log(nil, Self.message(about: purchased, becoming: now, by: publisher)) }
       purchased = now
       TicketCodes.removeFiles(except: now)
@@ -76,7 +76,7 @@ final class TicketOffice {
     Connectivity.shared.updateComplication(next)
   }
 
-  /// Numbers of films that are not in the programme are kept, but not shown.
+  /// Numbers of films that are not on the program are kept, but not shown.
   private func read() throws -> (movies: [Movie], publisher: Publisher?) {
     let snapshot = try value.value.snapshot()
     let ids = try snapshot.decode([Int].self) ?? []

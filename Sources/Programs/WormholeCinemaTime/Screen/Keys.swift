@@ -3,7 +3,7 @@ import WormholeTerminals
 typealias KeyHint = (key: String, word: String)
 
 extension ScreenState {
-  /// The keys of the page, by their importance.
+  /// The page's keys, by importance.
   var keys: [KeyHint] {
     let help = KeyHint("?", "help")
     let stop: [KeyHint] =

@@ -11,11 +11,11 @@ enum Look {
   static let notice = CellStyle("33")
   static let question = CellStyle("1;33", withoutColours: "1")
   static let strap = CellStyle("90")
-  /// Black and white, which are the picture and not decoration: a terminal with dark letters on
-  /// white would invert it, and some readers cannot read that.
+  /// Black and white, which are the picture, not decoration: a terminal with dark letters on white
+  /// would invert it, and some readers cannot read that.
   static let code = CellStyle("97;40", withoutColours: "97;40")
 
-  /// The two sides differ in colour, because they are often seen side by side.
+  /// The two sides differ in color, because they are often seen side by side.
   static func frame(isPhone: Bool) -> CellStyle { CellStyle(isPhone ? "36" : "35") }
 
   static func name(isPhone: Bool) -> CellStyle {
@@ -32,7 +32,7 @@ struct StyledLine {
     self.style = style
   }
 
-  /// Returns a text in as many lines as it needs. Words that are wider, mostly paths, continue on the next line.
+  /// Returns a text in as many lines as it needs. Wider words, mostly paths, take several lines.
   static func wrapped(_ text: String, _ style: CellStyle = .plain, columns: Int) -> [StyledLine] {
     TextWrapping.wrap(text, columns: max(1, columns), indent: 0)
       .split(separator: "\n", omittingEmptySubsequences: false)

@@ -17,7 +17,7 @@ final class Screen {
   private var signals: SignalReception?
   private var sources: [any DispatchSourceProtocol] = []
   private let palette = Palette.wanted()
-  /// Whether it has the terminal: not while this side is suspended, or runs in the background then.
+  /// Whether it has the terminal: not while this side is suspended, or continued in the background.
   private var isShown = false
 
   func begin() {
@@ -61,7 +61,7 @@ final class Screen {
   }
 
   private func leave() {
-    // Otherwise it is the shell's already.
+    // Otherwise it is already the shell's.
     guard isShown, Program.isInForeground(of: 0) else { return }
     write("\u{1B}[0m\u{1B}[?25h\u{1B}[?1049l")
     mode = nil
@@ -89,7 +89,7 @@ final class Screen {
     do {
       try Program.write(text, to: 1)
     } catch {
-      // The terminal is gone; the hang-up signal says so, too.
+      // The terminal is gone, as the hang-up signal also says.
       exit(1)
     }
   }

@@ -11,7 +11,7 @@ struct ScreenDrawing {
 
   let state: ScreenState
   var canvas: Canvas
-  /// The lines of the page: the first one that is visible, how many are, and all.
+  /// The page's lines: the first visible one, the number of visible ones, and of all.
   var lines = (first: 0, shown: 1, total: 1)
   var hiddenLines: Int { max(0, lines.total - lines.shown) }
   /// The place of the frame, with its border.
@@ -36,7 +36,7 @@ struct ScreenDrawing {
     drawKeys()
   }
 
-  /// The reason and the remedy are shown in full, as long as half of the page remains.
+  /// The reason and the remedy are shown in full while half of the page remains.
   private static func message(_ state: ScreenState, columns: Int) -> [StyledLine] {
     let (text, style) =
       switch state.message ?? state.visibleObstacle.map({ .failure($0) }) {
@@ -73,7 +73,7 @@ struct ScreenDrawing {
 
   // MARK: The frame
 
-  /// Returns the place of the frame: a watch is narrow and has a strap, if the terminal has room for it beside the page.
+  /// The place of the frame: a watch is narrow, and has a strap if there is room beside the page.
   private static func frame(_ state: ScreenState, rows: Int, columns: Int) -> Canvas.Area {
     guard !state.isPhone else {
       return Canvas.Area(row: 0, column: 0, rows: rows, columns: min(columns, phoneColumns))

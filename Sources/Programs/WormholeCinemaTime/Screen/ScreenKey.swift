@@ -42,7 +42,7 @@ struct KeyReader {
         keys.append(Self.characters[character] ?? letter)
         continue
       }
-      // ESC alone is a key if something else follows than "[" or "O", numbers, and a final character.
+      // ESC alone is a key unless "[" or "O", numbers, and a final character follow.
       guard let next = rest.first, [UInt8(ascii: "["), UInt8(ascii: "O")].contains(next) else {
         if rest.isEmpty { unfinished = [byte] } else { keys.append(.back) }
         continue

@@ -2,7 +2,7 @@
 struct ScreenState: Equatable {
   enum Page: Hashable {
     case face
-    /// The programme, by time.
+    /// The program, by time.
     case films
     /// The films with a ticket.
     case tickets
@@ -26,7 +26,7 @@ struct ScreenState: Equatable {
   /// The name of this side, which distinguishes windows: "phone", "watch", "watch left".
   let name: String
   let otherCommand: String
-  /// The pages that are open, from the first one to the visible one.
+  /// The open pages, from the first one to the visible one.
   private(set) var opened: [Page] = [] { didSet { scroll = 0 } }
   private var selections: [Page: Int] = [:]
   private(set) var scroll = 0
@@ -128,7 +128,7 @@ struct ScreenState: Equatable {
     case (.interrupt, _): return .quit
     case (.suspend, _): return .suspend
     case (.letter("z"), _): return .suspendOther
-    // As in a pager, this leaves the help and not the program.
+    // As in a pager, this leaves the help, not the program.
     case (.quit, _) where page != .help: return .quit
     case (.help, _) where page != .help: opened.append(.help)
     case (.back, _), (.help, _), (.quit, _), (.letter("n"), .confirmation): goBack()

@@ -29,7 +29,7 @@ extension ScreenDrawing {
   }
 }
 
-/// The digits of a clock, of blocks.
+/// A clock's digits, made of blocks.
 enum ClockDigits {
   /// Five rows of three dots each; the colon has one column.
   private static let dots: [Character: [String]] = [
@@ -62,7 +62,7 @@ enum ClockDigits {
   static func small(_ time: String) -> [String] { HalfBlocks.lines(rows(time)) }
 }
 
-/// A time of the day, by the clock on the wall.
+/// A time of day, by the wall clock.
 struct TimeOfDay: Equatable, Sendable {
   let hour: Int
   let minute: Int

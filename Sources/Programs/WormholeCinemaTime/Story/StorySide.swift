@@ -5,7 +5,7 @@ import WormholeToolkit
 
 /// One side of a story: receives commands, and separates its answers from its notices.
 final class StorySide {
-  /// The usual limit of every wait, so that a fault shows as a failed story and not as a hanging
+  /// The usual limit of every wait, so that a fault shows as a failed story, not as a hanging
   /// terminal.
   static let patience: Duration = .seconds(30)
 
@@ -26,7 +26,7 @@ final class StorySide {
 
   func send(_ command: String) throws { try process.tell(command) }
 
-  /// Returns the next line that is an answer and not a notice.
+  /// Returns the next line that is an answer, not a notice.
   func receive() throws -> String {
     let deadline = deadline
     while true {

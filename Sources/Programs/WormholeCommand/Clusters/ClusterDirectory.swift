@@ -75,8 +75,7 @@ struct ClusterDirectory {
 
 /// The authority of a cluster, and the certificates that it signs, made by openssl(1).
 ///
-/// No certificate has a common name, because etcd's gateway refuses one with a common name where etcd has
-/// users.
+/// No certificate has a common name: etcd's gateway refuses one that has, once etcd has users.
 struct ClusterCertificates {
   /// The directory with the authority's key, which no member and no program needs.
   let directory: String
@@ -120,7 +119,7 @@ struct ClusterCertificates {
       "req", "-new", "-key", made + ".key", "-config", configuration, "-subj", "/O=wormhole",
       "-out", request,
     ])
-    // A number at random, so that no file has to keep the last one.
+    // A random number, so that no file has to keep the last one.
     try Self.run([
       "x509", "-req", "-in", request, "-CA", certificate, "-CAkey", key, "-days", Self.days,
       "-extfile", configuration, "-extensions", "made", "-set_serial",

@@ -3,7 +3,7 @@ import WormholeSystem
 /// The machines of an etcd cluster, and the containers on it: what `etcd init` writes files for.
 struct ClusterPlan: Sendable {
   let hosts: [String]
-  /// The prefixes of the containers; with TLS each has a user of its own.
+  /// The prefixes of the containers; with TLS each has its own user.
   let containers: [String]
   let isEncrypted: Bool
 
@@ -31,7 +31,7 @@ struct ClusterPlan: Sendable {
       }
   }
 
-  /// etcd's name of the user who may do everything.
+  /// etcd's name for the user who may do everything.
   static let administrator = "root"
 
   var scheme: String { isEncrypted ? "https" : "http" }

@@ -78,7 +78,7 @@ struct ArgumentParser {
 
   private static let wordsForHelp = ["help", "--help", "-h", "--all", "--json"]
 
-  /// The command after `help`: `notify post`. What asks for help again, as completion offers, is skipped.
+  /// The command after `help`: `notify post`. Further requests for help are skipped.
   private func helpPath() throws(UsageError) -> [CommandDescription] {
     var path = path
     for name in arguments[next...] where !Self.wordsForHelp.contains(name) {
@@ -96,9 +96,9 @@ struct ArgumentParser {
       && !ValueKind.isNegativeNumber(argument)
   }
 
-  /// The words after `--` belong to the other program; a command without one takes them as operands, if
-  /// the first begins with a dash, or they are the missing ones. So are those up to the next `--`, if
-  /// the first begins with a dash, and an operand is missing.
+  /// The words after `--` belong to the other program; a command without one takes them as operands
+  /// if the first begins with a dash, or if they are the missing ones. Those up to the next `--`
+  /// are operands, too, if the first begins with a dash and an operand is missing.
   private mutating func readTerminated() throws(UsageError) {
     let rest = arguments[next...]
     next = arguments.count
@@ -117,7 +117,7 @@ struct ArgumentParser {
     tail = Array(rest.dropFirst(isOperand ? own.count + 1 : 0))
   }
 
-  /// Whether this number of operands is missing, or any number of them.
+  /// Whether this number of operands, or any number of them, is missing.
   private func areMissing(_ count: Int) -> Bool {
     let missing = command.positionals.dropFirst(operands.count)
     return count <= missing.count || missing.contains(where: \.isRepeating)
@@ -303,7 +303,7 @@ struct ParsedArguments: Sendable {
   let commandPath: [String]
   /// The texts of operands and options by name.
   let values: [String: [String]]
-  /// The texts of options that are not given.
+  /// The values of options that are not given.
   let standards: [String: String]
   let flags: Set<String>
   /// The words after `--`; nil without `--`.

@@ -129,7 +129,7 @@ struct ArgumentDescription: Sendable {
 
   /// The command line of another program, after `--`.
   ///
-  /// - Parameter option: an option with which there is none.
+  /// - Parameter option: the option with which there is none.
   static func command(
     _ name: String = "command", help: String, replacedBy option: String? = nil
   ) -> Self {

@@ -41,7 +41,7 @@ struct ContainerSelection: Sendable {
   }
 
   let name: Name
-  /// The end of its opening, and of the calls through it that have no deadline of their own.
+  /// The end of its opening, and of the calls through it that have no deadline.
   var limit = CallLimit()
 
   init(_ name: Name) { self.name = name }
@@ -125,7 +125,7 @@ struct ContainerSelection: Sendable {
 
   /// Opens the container for a command that needs one.
   func openExisting(to verb: String) throws -> SharedContainer {
-    // Without a suggestion: the one that is meant may be about to be removed.
+    // Without a suggestion: the intended one may be about to be removed.
     if let container = try existing() { return container }
     throw CommandError.no("\(verb) \(try path())", because: "there is no container")
   }
@@ -143,7 +143,7 @@ struct ContainerSelection: Sendable {
   /// If a group has none, the listener reports that and waits until another process makes it:
   /// programs start in any order, and a listener whose identifier has a typo makes nothing.
   ///
-  /// - Parameter makesContainer: whether a directory becomes a container if it is none yet.
+  /// - Parameter makesContainer: whether a directory becomes a container if it is not one yet.
   /// - Returns: the container, and whether another process made it during the wait: then everything
   ///   in it is new, and "listening" has been printed.
   /// - Throws: `ExitStatus.deadline` when the deadline has passed.

@@ -3,7 +3,7 @@ import WormholeTerminals
 /// The help of one command, in the layout of swift-argument-parser.
 ///
 /// Source: apple/swift-argument-parser, Sources/ArgumentParser/Usage/HelpGenerator.swift (labels
-/// indented by 2, explanations from column 26, on a line of their own where the label is too long).
+/// indented by 2, explanations from column 26, on their own line if the label is too long).
 struct HelpText {
   private static let labelColumn = 26
   /// The column on a terminal that is too narrow for two columns of text.

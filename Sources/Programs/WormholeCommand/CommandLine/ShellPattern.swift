@@ -1,7 +1,7 @@
 /// A pattern as in a shell: `*` stands for any text, `?` for one character, and `[a-z]` or `[!a-z]`
 /// for one of some characters; `\` takes the next character literally.
 ///
-/// It matches by characters of Unicode, including those that fnmatch(3) without a locale takes for
+/// It matches by characters of Unicode, including those that fnmatch(3) without a locale treats as
 /// several, and its time grows at most with the product of both lengths, whatever the pattern.
 struct ShellPattern: Sendable {
   private enum Part {

@@ -22,9 +22,9 @@ enum Suggestion {
     nearest(to: word, among: candidates).map { "did you mean '\($0)'? " } ?? ""
   }
 
-  /// The commands, each with the words that redis-cli, etcdctl, nats, flock, task spooler and defaults(1)
-  /// have for it. The first command of several with the same word is the one that is meant, so a word
-  /// may mean more behind `queue` than alone.
+  /// The commands, each with the words that redis-cli, etcdctl, nats, flock, task spooler and
+  /// defaults(1) have for it. Of several commands with the same word the first is meant, so a word
+  /// may mean more after `queue` than alone.
   static let commands: [(command: String, words: String)] = [
     ("read", "get cat mget show"), ("send", "set put pub publish mset setex write"),
     ("listen", "sub subscribe psubscribe"), ("remove", "rm del delete unlink unset clear"),
@@ -86,7 +86,7 @@ enum Suggestion {
   }
 
   /// The edits that turn `a` into `b`: insertion, deletion, replacement, and the exchange of two
-  /// neighbours, the commonest slip of all (optimal string alignment).
+  /// neighbors, the commonest slip of all (optimal string alignment).
   static func distance(_ a: [UInt8], _ b: [UInt8]) -> Int {
     var beforeLast: [Int] = []
     var last = Array(0...b.count)
@@ -135,10 +135,10 @@ extension ArgumentParser {
     }
   }
 
-  /// The command line with the `--` that was forgotten before the command of another program; nil if
-  /// the operands are not more than expected.
+  /// The command line with the `--` that was forgotten before another program's command; nil if the
+  /// operands are not more than expected.
   var lineWithTail: String? {
-    // A list takes every operand; where a command must follow, it is probably the second.
+    // A list takes every operand; if a command must follow, it is probably the second.
     guard command.tail != nil, tail == nil,
       isTailNeeded || !command.positionals.contains(where: \.isRepeating),
       operands.count > command.positionals.count
@@ -152,8 +152,8 @@ extension ArgumentParser {
     return line(lines.first { isLine($0, path[0]) } ?? lines[0])
   }
 
-  /// The command line with `--suite` before the first operand, which is a domain for defaults(1); nil if
-  /// the command has no suite.
+  /// The command line with `--suite` before the first operand, a domain in defaults(1); nil if the
+  /// command has no suite.
   var lineWithSuite: String? {
     guard command.options.contains(where: { $0.name == "suite" }), let first = operands.first
     else { return nil }
@@ -163,7 +163,7 @@ extension ArgumentParser {
   /// The command line for a `-c`, as shells and flock(1) have it; nil if no command may follow.
   private var lineWithShell: String? {
     guard command.tail != nil, tail == nil else { return nil }
-    // The operands of flock(1) may stand behind the text, too.
+    // flock(1)'s operands may also follow the text.
     return line(
       arguments[..<(next - 1)] + arguments.dropFirst(next + 1) + ["--", "sh", "-c"]
         + arguments[next...].prefix(1))
@@ -174,7 +174,7 @@ extension ArgumentParser {
     "'\(([path[0].name] + arguments.map(\.quotedForShell)).joined(separator: " "))'"
   }
 
-  /// - Parameter isInHelp: whether it was looked up behind `help`, where the rest does not matter.
+  /// - Parameter isInHelp: whether it was looked up after `help`, where the rest does not matter.
   func unknownSubcommand(
     _ name: String, _ path: [CommandDescription], isInHelp: Bool
   ) -> UsageError {
@@ -205,7 +205,7 @@ extension ArgumentParser {
 extension ArgumentParser {
   /// Whether a line can be typed as it is, with the container from the environment.
   private func isLine(_ arguments: some Sequence<String>, _ root: CommandDescription) -> Bool {
-    // The error is that of a line that nobody has typed.
+    // The error is for a line that no one has typed.
     (try? Self.parse(arguments.map { Array($0.utf8) }, root: root) {
       $0 == ContainerSelection.directoryVariable ? "/" : nil
     }) != nil

@@ -21,7 +21,7 @@ struct TypedWords {
   private var values: [PropertyListValue] = []
   private var keys: [String] = []
 
-  /// - Throws: `Misuse`, if the words do not fit; the error of `untyped`, which reads a word without a type.
+  /// - Throws: `Misuse` if the words do not fit; the error of `untyped`, for untyped words.
   init(_ words: [String], untyped: (String) throws -> PropertyListValue) throws {
     collection = words.first.flatMap { Self.collections.contains($0) ? $0 : nil }
     var rest = words.dropFirst(collection == nil ? 0 : 1)
@@ -75,8 +75,7 @@ struct TypedWords {
     }
   }
 
-  /// Makes the change to the value of a key, nil where there is none; throws if it has another
-  /// type.
+  /// Makes the change to a key's value, nil if there is none; throws if it has another type.
   func apply(to value: inout PropertyListValue?, ofKey key: String) throws {
     let members = Dictionary(zip(keys, values)) { $1 }
     switch (collection, value) {

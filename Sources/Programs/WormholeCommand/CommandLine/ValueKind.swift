@@ -13,7 +13,7 @@ enum ValueKind: Sendable, Equatable {
   case count
   /// A time of zero or more: a number of seconds, or a number with its unit.
   case duration
-  /// A time of the day, or an instant.
+  /// A time of day, or an instant.
   case time
   /// A whole number that fits into 64 bits.
   case unsigned

@@ -75,7 +75,7 @@ struct Completion {
     }
   }
 
-  /// The words that fit in the place of the last word, whatever it begins with.
+  /// The words that fit in place of the last word, whatever it begins with.
   var offer: Offer {
     if let tailWords { return command.tail == nil ? .nothing : tailWords == 0 ? .commands : .files }
     let (named, value) = parts(current)
@@ -122,7 +122,7 @@ extension CommandDescription {
         var unreported = NameFaults()
         let names = try kind.names(
           in: container, &unreported, suite: completion.values["suite"])
-        // A shell cannot complete a word of several lines.
+        // A shell cannot complete a word with several lines.
         try environment.print(words: names.filter { $0 == $0.onOneLine }.map { ($0, "") })
       } catch let status as ExitStatus {
         throw status
@@ -181,8 +181,8 @@ enum LiveNames: String, Sendable {
 
 /// A shell for which a completion script can be printed.
 ///
-/// A script only asks: `wormhole complete -- WORDS…`, with the words of the line up to the cursor, prints
-/// the words that fit. So all shells offer the same, and a script fits every version.
+/// A script only asks: `wormhole complete -- WORDS…`, with the line's words up to the cursor,
+/// prints the words that fit. So all shells offer the same, and a script fits every version.
 enum CompletionShell: String, CaseIterable, Sendable {
   case bash
   case zsh

@@ -7,7 +7,7 @@ struct ClusterFindings {
   private let report: ContainerReport
   private var found: [Finding] = []
 
-  /// A database that is larger is near the quota that etcd has by default, 2 GB.
+  /// A larger database is near etcd's default quota, 2 GB.
   private static let largeDatabase: Int64 = 1_600_000_000
   /// A longer history was not compacted as the documentation recommends.
   private static let longHistory: Int64 = 1_000_000
@@ -23,7 +23,7 @@ struct ClusterFindings {
   /// A watch takes a tenth of a second for the history of a key.
   private static let slowWatch: Duration = .seconds(1)
 
-  /// Faults of etcd that the patch versions of a series before one have (its change log), and what follows
+  /// Faults of etcd in the patch versions of a series before one (its change log), and what follows
   /// the version in the sentence.
   private static let knownFaults:
     [(series: String, mended: Int, level: Finding.Level, what: String)] =

@@ -31,7 +31,7 @@ struct Finding: Equatable {
   var ownLevel: Level?
   let what: String
   let path: String
-  /// The remedy, and its exact command where there is one.
+  /// The remedy, and its exact command if there is one.
   let advice: String
   var command: String?
 
@@ -244,7 +244,7 @@ struct Findings {
       command: process.map { "kill -CONT \($0)" })
   }
 
-  /// A holder that may be stopped, for all that can be seen.
+  /// A holder that may be stopped, as far as can be seen.
   private func unseen(_ lease: ContainerReport.HeldLease) -> Finding? {
     guard lease.holder.state == .unknown else { return nil }
     return Finding(
@@ -344,8 +344,8 @@ struct Findings {
 }
 
 extension String {
-  /// Whether a command can name what a path was read from: a byte that is not UTF-8 was replaced, and a
-  /// shell drops line breaks at the end.
+  /// Whether a command can name what a path was read from: a byte that is not UTF-8 was replaced,
+  /// and a shell drops final line breaks.
   fileprivate var isWhole: Bool { !isRepaired && last?.isNewline != true }
 }
 

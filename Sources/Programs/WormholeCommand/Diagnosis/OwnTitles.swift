@@ -31,7 +31,7 @@ enum OwnTitles {
 }
 
 extension ContainerReport {
-  /// A report that has checked the structure of the package's own values, too.
+  /// A report that has also checked the structure of the package's own values.
   static func complete(
     on container: SharedContainer, _ cluster: ClusterExamination
   ) throws -> ContainerReport {

@@ -174,7 +174,7 @@ struct PeerWork {
     [messages?.path, files?.path].contains(queue.path)
   }
 
-  /// `3 messages (received by process 4711), 1 file`; entries that were taken and not acknowledged count.
+  /// `3 messages (received by process 4711), 1 file`; taken, unacknowledged entries count.
   var text: String {
     let parts = [("message", messages), ("file", files)].compactMap { noun, queue -> String? in
       guard let queue, queue.outstanding + queue.failed > 0 || queue.consumer != nil else {

@@ -2,14 +2,15 @@ import WormholePropertyLists
 
 /// Reads JSON text (RFC 8259) as a property list.
 ///
-/// It exists because `JSONDecoder` gives dynamic values only through a recursive enum that tries one
-/// type after the other: that is slow, takes `1.0` for an integer and names no position. Beside what the
-/// grammar forbids, it refuses duplicate keys, lone surrogates, a depth over 512, and `null` unless it is to be dropped.
+/// It exists because `JSONDecoder` gives dynamic values only through a recursive enum that tries
+/// one type after another: that is slow, reads `1.0` as an integer and names no position. Besides
+/// what the grammar forbids, it refuses duplicate keys, lone surrogates, a depth over 512, and
+/// `null` unless it is to be dropped.
 struct JSONReader {
   /// How deeply arrays and dictionaries may be nested; hostile depth must not use up the stack.
   static let maximumDepth = 512
 
-  /// The treatment of `null`, which property lists do not have.
+  /// How to treat `null`, which property lists do not have.
   enum Nulls: String, CaseIterable {
     case refuse
     /// A key with this value, and an element with this value, are left out.
@@ -43,7 +44,7 @@ struct JSONReader {
     return try read(bytes, nulls: nulls)
   }
 
-  /// Reads a value with the space around it, inside of `depth` arrays and dictionaries.
+  /// Reads a value with the space around it, inside `depth` arrays and dictionaries.
   private mutating func readValue(depth: Int) throws(JSONError) -> PropertyListValue {
     skipSpace()
     defer { skipSpace() }
@@ -84,7 +85,7 @@ struct JSONReader {
   }
 
   private mutating func readDictionary(depth: Int) throws(JSONError) -> PropertyListValue {
-    // One level more for {"$data": …} and its like, which are scalars.
+    // One more level for {"$data": …} and the like, which are scalars.
     guard depth <= Self.maximumDepth else { throw tooDeep() }
     let start = position
     let members = try readMembers(depth: depth)

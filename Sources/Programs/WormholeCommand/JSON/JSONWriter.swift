@@ -2,8 +2,8 @@ import FoundationEssentials
 import WormholePropertyLists
 import WormholeTerminals
 
-/// Writes a property list as JSON, with the keys in the order of their bytes: on one line without spaces,
-/// or on indented lines.
+/// Writes a property list as JSON, with the keys in byte order: on one line without spaces, or on
+/// indented lines.
 ///
 /// Characters that control a terminal are escaped. The text reads back as an equal value; `TaggedScalar`
 /// describes how values that JSON lacks are written.
@@ -13,7 +13,7 @@ struct JSONWriter {
 
   private init(isPretty: Bool) { self.isPretty = isPretty }
 
-  /// The text, without a line break at its end; throws when the value is too deep for the reader.
+  /// The text, without a final line break; throws if the value is too deep for the reader.
   static func bytes(
     _ value: PropertyListValue, isPretty: Bool = false
   ) throws(JSONError) -> [UInt8] {
@@ -93,8 +93,8 @@ extension PropertyListValue {
   /// The largest value that is written in a line at all.
   private static let largestValue = 65_536
 
-  /// A value within a line for people: JSON, cut where it is long; nil if it is too large, or if
-  /// JSON cannot hold it.
+  /// A value within a line for people: JSON, cut if it is long; nil if it is too large, or if JSON
+  /// cannot hold it.
   func shortText(bytes: Int? = nil) -> String? {
     if case .data(let data) = self { return "data of \(data.count) B" }
     guard (bytes ?? 0) <= Self.largestValue else { return nil }
@@ -112,11 +112,11 @@ extension String {
   /// In characters.
   private static let longest = 160
 
-  /// The text, or its beginning, where it is too long for a line.
+  /// The text, or its beginning if it is too long for a line.
   var shortened: String { count > Self.longest ? prefix(Self.longest) + "…" : self }
 }
 
-/// JSON from an argument, standard input or a program: as a value, or as an error that names the place.
+/// JSON from an argument, standard input or a program: a value, or an error that names the place.
 enum JSONInput {
   /// JSON is at most a few times larger than the largest property list that is read.
   static let maximumBytes = 256 << 20

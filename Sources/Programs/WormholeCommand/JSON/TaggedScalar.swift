@@ -73,7 +73,7 @@ enum TaggedScalar {
     return seconds.isFinite ? #"{"$date":\#(seconds)}"# : #"{"$date":"\#(name(seconds))"}"#
   }
 
-  /// The shortest digits that read back as the same real; `1.0` and not `1`, which is an integer.
+  /// The shortest digits that read back as the same real; `1.0`, not `1`, which is an integer.
   static func text(_ real: Double) -> String {
     real.isFinite ? real.description : #"{"$real":"\#(name(real))"}"#
   }

@@ -106,7 +106,7 @@ struct ArticleManual {
     return result
   }
 
-  /// The beginning of a text, if it has a form of its own.
+  /// The beginning of a text, if it has its own form.
   private func span(_ text: Substring) -> (roff: String, length: Int)? {
     for (mark, close, render) in Self.spans where text.hasPrefix(mark) {
       let inside = text.dropFirst(mark.count)

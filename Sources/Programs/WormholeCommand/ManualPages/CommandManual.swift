@@ -1,9 +1,9 @@
-/// The manual pages of the command: one of the program, and one of each command with the same sentences
-/// as its help.
+/// The command's manual pages: one for the program, and one for each command with the same
+/// sentences as its help.
 struct CommandManual {
   let root: CommandDescription
 
-  /// The first page of a section, by its number, or that of a command; nil for any other name.
+  /// A section's first page, by its number, or a command's page; nil for any other name.
   func page(named name: String) -> String? {
     switch ManualSection(rawValue: name) {
     case .command: page
@@ -156,7 +156,7 @@ enum Roff {
   static func bold(_ text: String) -> String { "\\fB\(escaped(text))\\fP" }
   static func italic(_ text: String) -> String { "\\fI\(escaped(text))\\fP" }
 
-  /// A line of text that is already in the language; a dot at its beginning makes no request.
+  /// A line of text that is already in the language; a dot at its beginning is not a request.
   static func line(_ line: String) -> String { line.hasPrefix(".") ? "\\&" + line : line }
 
   /// Lines that stay lines.

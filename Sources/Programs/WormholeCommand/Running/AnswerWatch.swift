@@ -11,7 +11,7 @@ import WormholeSystem
 /// and the thread asks again later.
 final class AnswerWatch: Sendable {
   private struct State {
-    /// The number of running programs of the user's, which may take any time.
+    /// The number of the user's running programs, which may take any time.
     var suspensions = 0
     var hasTimeout = false
     /// Whether a look is under way that may take longer than that, and changes nothing.
@@ -33,7 +33,7 @@ final class AnswerWatch: Sendable {
   init(end: @escaping @Sendable (ExitStatus) -> Void) { self.end = end }
 
   /// Begins to measure the time for a path on the file system that has to answer. `report` gets the
-  /// sentence with the reason of the end.
+  /// sentence with the reason for the end.
   func begin(path: String, timeout: Duration?, report: @escaping @Sendable (String) -> Void) {
     let first = ContinuousClock.now + (timeout.map { $0 + Self.grace } ?? Self.patience)
     state.withLock { $0.hasTimeout = timeout != nil }
@@ -73,10 +73,10 @@ final class AnswerWatch: Sendable {
     (try? startThread(name: name, body)) != nil
   }
 
-  /// From now on the command only listens: without a timeout, for any time.
+  /// From now on the command only listens: without a timeout, for any length of time.
   func beginListening() { state.withLock { $0.isOver = !$0.hasTimeout } }
 
-  /// Does something that only reads, perhaps a million files: it ends with the time of the command.
+  /// Does something that only reads, perhaps a million files: it may end at the command's deadline.
   func looking<Result>(_ body: () throws -> Result) rethrows -> Result {
     state.withLock { $0.looks = $0.hasTimeout }
     defer { state.withLock { $0.looks = false } }
@@ -85,7 +85,7 @@ final class AnswerWatch: Sendable {
 
   private var isLooking: Bool { state.withLock(\.looks) }
 
-  /// Runs a program of the user's, which may take any time: it may rely on this process's locks and
+  /// Runs the user's program, which may take any time: it may rely on this process's locks and
   /// roles, so this process does not end meanwhile.
   func suspended<Result>(_ body: () throws -> Result) rethrows -> Result {
     state.withLock { $0.suspensions += 1 }
@@ -112,7 +112,7 @@ final class AnswerWatch: Sendable {
 
 /// The files that a process may still open.
 enum FreeDescriptors {
-  /// The descriptors that a command and the dispatch library need at once. The dispatch library ends the
+  /// The descriptors that a command and the dispatch library need at once. That library ends the
   /// process with SIGILL if it gets none.
   private static let needed = 12
   /// As many as this are enough for every command's own files and for the dispatch library.

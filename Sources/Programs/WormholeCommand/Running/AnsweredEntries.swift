@@ -2,8 +2,8 @@ import Synchronization
 import Wormhole
 import WormholeSystem
 
-/// The entries of `take --ack`, which are printed; a line of standard input says what became of each: `ID`
-/// acknowledges it, `ID retry REASON` ends a failed attempt, and `ID fail REASON` fails it for good.
+/// The printed entries of `take --ack`; a line of standard input says what became of each: `ID`
+/// acknowledges it, `ID retry REASON` ends a failed attempt, `ID fail REASON` fails it for good.
 final class AnsweredEntries: Sendable {
   private struct State {
     var entries: [String: QueueEntry] = [:]
@@ -28,7 +28,7 @@ final class AnsweredEntries: Sendable {
     self.environment = environment
   }
 
-  /// Begins to read the answers, on a thread of its own.
+  /// Begins to read the answers, on its own thread.
   func begin() throws {
     try startThread(name: "wormhole.acks") { [self] in
       do {
@@ -38,7 +38,7 @@ final class AnsweredEntries: Sendable {
       } catch {
         environment.report("\(error)")
       }
-      // A wait for an entry ends, and what has no answer goes back before the process ends.
+      // A wait for an entry ends, and what has no answer is given back before the process ends.
       worker.close()
       state.withLock { $0.isOver = true }
       change.raise()
@@ -47,8 +47,8 @@ final class AnsweredEntries: Sendable {
 
   /// Takes the next entry once there is room for it in the reader's hands.
   ///
-  /// - Returns: nil when no more answers come.
-  /// - Throws: `ExitStatus.deadline` when none has come by the deadline.
+  /// - Returns: nil if no more answers come.
+  /// - Throws: `ExitStatus.deadline` if none has come by the deadline.
   func next(until deadline: ContinuousClock.Instant) throws -> QueueEntry? {
     guard wait(for: mostInHand - 1, until: nil) else { return nil }
     do {
@@ -62,7 +62,7 @@ final class AnsweredEntries: Sendable {
 
   func add(_ entry: QueueEntry) { state.withLock { $0.entries["\(entry.id)"] = entry } }
 
-  /// Waits for the answers that are left; after a signal not for long.
+  /// Waits for the remaining answers; after a signal not for long.
   func finish(_ interruption: Interruption) throws {
     let end = ContinuousClock.now + Self.grace
     guard !interruption.isRequested else {
@@ -72,7 +72,7 @@ final class AnsweredEntries: Sendable {
     _ = try interruption.wait { self.wait(for: 0, until: nil) }
   }
 
-  /// Waits until at most so many have no answer.
+  /// Waits until at most that many have no answer.
   ///
   /// - Returns: false if no more answers come, or after the deadline.
   private func wait(for count: Int, until deadline: ContinuousClock.Instant?) -> Bool {
@@ -105,7 +105,7 @@ final class AnsweredEntries: Sendable {
     } catch {
       environment.report("\(error)")
     }
-    // The next entry may be the same one, to be tried again, and be here already.
+    // The next entry may be the same one, to be tried again, and already be here.
     state.withLock { if $0.entries[id] === entry { $0.entries[id] = nil } }
     change.raise()
   }

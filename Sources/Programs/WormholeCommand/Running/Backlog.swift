@@ -30,8 +30,8 @@ final class Backlog<Item: Sendable>: Sendable {
     }
   }
 
-  /// Waits as `next`, and lets a lone item wait a moment: a shell that writes a file makes two changes of it,
-  /// the first of which empties it.
+  /// Waits like `next`, and lets a lone item wait a moment: a shell that writes a file changes it
+  /// twice, and the first change empties it.
   func settled(until deadline: ContinuousClock.Instant) -> Item? {
     while items.withLock({ $0.isEmpty }), ContinuousClock.now < deadline {
       latch.block(until: deadline)
@@ -51,12 +51,12 @@ final class Backlog<Item: Sendable>: Sendable {
 }
 
 extension ParsedArguments {
-  /// Handles one item after the other: until `--count` are handled, the deadline has passed, or the
+  /// Handles one item after another: until `--count` are handled, the deadline has passed, or the
   /// process gets a signal to end.
   ///
   /// - Parameters:
   ///   - limit: how many, `.max` for any number; by default `--count`.
-  ///   - first: an item that was found already.
+  ///   - first: an item that was already found.
   ///   - next: waits for the next item; nil when the deadline has passed and no item waits.
   ///   - interruption: nil if a signal simply ends the process.
   ///   - none: the status when no item is left; `.done` for that of the handled ones.

@@ -20,7 +20,7 @@ protocol HandledDelivery {
   /// The value with the details of its sending.
   var envelope: PropertyListValue { get }
 
-  /// The variables of the command's environment besides those of all deliveries.
+  /// The variables in the command's environment besides those of all deliveries.
   func variables(receiver: String) -> [String: String]
 
   /// The command that sends it again once it has failed.
@@ -51,7 +51,7 @@ extension ParsedArguments {
   /// The attempts that `--retries` allows; nil for any number.
   var attempts: Int? { unsigned("retries").map { Int(min($0, UInt64(Int32.max))) + 1 } }
 
-  /// Whether one delivery after the other is handled, until a signal or until none is left.
+  /// Whether one delivery after another is handled, until a signal or until none is left.
   var takesAll: Bool {
     has("follow") || has("drain") || (has("run") && !isGiven("count"))
   }
@@ -99,7 +99,7 @@ struct DeliveryHandler {
 
   /// Handles a delivery, and acknowledges it.
   ///
-  /// - Returns: the status of an end without success; nil if it was given back, or lost.
+  /// - Returns: the status of an unsuccessful end; nil if it was given back, or lost.
   /// - Throws: if it is to be delivered again, to the next receiver.
   func handle(_ delivery: some HandledDelivery) throws -> ExitStatus? {
     do {
@@ -155,7 +155,7 @@ struct DeliveryHandler {
       let command = try job.command(container: arguments.containerVariables())
       end = try run(command, for: delivery, keepingLast: JobResults.mostOutput)
     } catch let error as CommandError {
-      // It is the job's: this process goes on with the next one.
+      // It is the job's fault: this process continues with the next one.
       end = CommandEnd(status: error.status, failure: "\(error)")
     }
     // What is given back was not attempted.
@@ -190,7 +190,7 @@ struct DeliveryHandler {
     var status = ExitStatus(termination)
     var ending = command.failure(termination)
     if let limit, isLate, !interruption.isRequested {
-      // Whatever status it has made of the signal.
+      // Whatever status it made of the signal.
       ending =
         (ending ?? "\(command.words[0]) was asked to end")
         + ", because it had run for \(limit.shortText)"
@@ -212,13 +212,13 @@ struct DeliveryHandler {
     if interruption.isRequested {
       try delivery.giveBack()
       environment.report("\(delivery.title) goes back, because this process ends: \(failure)")
-      // An orderly end of those that go on until a signal.
+      // An orderly end for those that continue until a signal.
       guard arguments.takesAll else { throw interruption.endStatus }
       return nil
     }
     let sentence = "\(failure), given \(delivery.title)"
     if end.isFinal { return try refuse(delivery, sentence, because: failure, end.status) }
-    // A process that has taken the delivery over has killed the command first: then this fails.
+    // If another process has taken the delivery over, and killed the command first, this fails.
     if let attempts = arguments.attempts ?? (results == nil ? nil : 1) {
       return try retry(delivery, sentence, because: failure, atMost: attempts) ? nil : end.status
     }
@@ -229,8 +229,8 @@ struct DeliveryHandler {
       because: "\(failure); it is delivered again to the next receiver", status: end.status)
   }
 
-  /// Acknowledges it as soon as the container can be reached: it is handled, and would be once more. Until a
-  /// signal; then it is delivered again.
+  /// Acknowledges it as soon as the container can be reached: it is handled, and would otherwise be
+  /// handled again. Tries until a signal; then it is delivered again.
   private func acknowledge(_ delivery: some HandledDelivery) throws {
     var hasReported = false
     while true {
@@ -253,7 +253,7 @@ struct DeliveryHandler {
     return variables.merging(delivery.variables(receiver: receiver)) { $1 }
   }
 
-  /// - Returns: false when it has failed instead.
+  /// - Returns: false if it has failed instead.
   private func retry(
     _ delivery: some HandledDelivery, _ sentence: String, because reason: String,
     atMost attempts: Int
@@ -282,10 +282,10 @@ struct DeliveryHandler {
   }
 }
 
-/// How the command of a delivery has ended.
+/// How a delivery's command has ended.
 private struct CommandEnd {
   let status: ExitStatus
-  /// Why that is a failure; nil if it is none.
+  /// Why that is a failure; nil if it is not one.
   let failure: String?
   var output: [UInt8] = []
   /// Whether no further attempt is to be made.

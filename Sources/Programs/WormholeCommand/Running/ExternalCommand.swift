@@ -8,7 +8,7 @@ struct ExternalCommand: Sendable {
   let words: [String]
   /// The variables with which the program finds the container of its starter; none without one.
   var container: [String: String] = [:]
-  /// The current directory of the program; nil for that of this process.
+  /// The program's current directory; nil for this process's.
   var directory: SharedDescriptor?
 
   /// Starts the program.
@@ -16,8 +16,8 @@ struct ExternalCommand: Sendable {
   /// - Parameters:
   ///   - errors: its standard error; nil for ours.
   ///   - inherited: the descriptor that the program gets as its descriptor 10.
-  ///   - endsWithParent: whether the kernel kills the program together with this process; the calling
-  ///     thread must be the main one then.
+  ///   - endsWithParent: whether the kernel kills the program together with this process; the
+  ///     calling thread must then be the main one.
   func start(
     variables: [String: String], input: Int32 = 0, output: Int32 = 1, errors: Int32? = nil,
     inheriting inherited: Int32? = nil, endsWithParent: Bool = true
@@ -47,16 +47,16 @@ struct ExternalCommand: Sendable {
   ///   - input: its standard input, from a file in memory: it may be longer than a pipe holds, and
   ///     the program need not read it.
   ///   - collectsOutput: whether its standard output is returned; otherwise it shares ours.
-  ///   - mostOutput: with it, standard error is collected, too, in one text, of which this many bytes are
-  ///     kept, the last ones. Without it all is kept.
+  ///   - mostOutput: with it, standard error is also collected, in one text; its last bytes, this
+  ///     many, are kept. Without it all is kept.
   ///   - interruption: passes signals on to the program; without it, a signal ends this process.
-  ///   - unwanted: readable once no caller waits for the result any more; the program then gets
+  ///   - unwanted: readable once no caller waits for the result any longer; the program then gets
   ///     SIGTERM. Needs `interruption`.
   ///   - work: what is waited for.
   ///   - inherited: the descriptor that the program gets as its descriptor 10.
   ///   - limit: the work may run until then. Needs `interruption`.
-  /// - Returns: how it ended, its standard output if that was collected, and whether `limit` ended it.
-  /// - Throws: `CommandError` when it cannot be started.
+  /// - Returns: how it ended, its standard output if collected, and whether `limit` ended it.
+  /// - Throws: `CommandError` if it cannot be started.
   func run(
     input: [UInt8], variables: [String: String] = [:], collectsOutput: Bool = false,
     keepingLast mostOutput: Int? = nil, interruption: Interruption? = nil,
@@ -83,7 +83,7 @@ struct ExternalCommand: Sendable {
   /// Runs the program to its end while this process is present under a name.
   ///
   /// - Parameter role: without it the program may not run; nil if others may run beside it.
-  /// - Throws: `CommandError` when it cannot be started, or the role was lost.
+  /// - Throws: `CommandError` if it cannot be started, or the role was lost.
   func run(
     variables: [String: String], under role: RoleWatch?, _ interruption: Interruption,
     whenStarted: () -> Void = {}
@@ -139,7 +139,7 @@ struct CollectedOutput {
     self.most = most
   }
 
-  /// Readable when there is output; nil when the program has closed its end.
+  /// Readable when there is output; nil once the program has closed its end.
   var descriptor: Int32? { pipe?.descriptor.rawValue }
 
   mutating func read() throws(Errno) {
@@ -153,7 +153,7 @@ struct CollectedOutput {
 
   /// Reads the rest after the program's end, without waiting for its own children.
   mutating func readRest() throws(Errno) {
-    // A daemon that the command has left behind may print without an end.
+    // A daemon that the command left behind may print without end.
     let end = ContinuousClock.now + .seconds(1)
     while let descriptor, try waitReadable([descriptor], until: .now)[0] {
       try read()
@@ -171,14 +171,14 @@ enum CommandVariable {
   /// When it was sent, as ISO 8601.
   static let time = "WORMHOLE_TIME"
   static let sender = "WORMHOLE_SENDER"
-  /// The name of the peer for which it was received; `wormhole` takes it as its own name, too.
+  /// The name of the peer for which it was received; `wormhole` also takes it as its own name.
   static let peer = "WORMHOLE_PEER"
   static let transfer = "WORMHOLE_TRANSFER"
   /// 1 for a redelivery, otherwise 0.
   static let redelivery = "WORMHOLE_REDELIVERY"
   /// The number of this attempt.
   static let attempt = "WORMHOLE_ATTEMPT"
-  /// The number of the exclusive entering under which the command runs: see `Presence.Fence`.
+  /// The number of the exclusive registration under which the command runs: see `Fence`.
   static let fence = "WORMHOLE_FENCE"
 
   /// The variables of every named delivery; empty if the name is unknown.
@@ -191,7 +191,7 @@ enum CommandVariable {
 }
 
 enum CommandLinePath {
-  /// A path that stays valid for a process in another directory; the verb is of the error's
+  /// A path that stays valid for a process in another directory; the verb is for the error's
   /// sentence.
   static func absolute(_ file: String, to verb: String) throws -> String {
     guard !file.hasPrefix("/") else { return file }

@@ -29,11 +29,11 @@ final class Interruption {
   ///   - adopts: whether what its commands have left behind becomes children of this process, so that
   ///     `CommandWork.tree` finds it.
   ///   - endsWithReader: whether a wait throws `ExitStatus.brokenPipe` when no process reads
-  ///     standard output any more.
-  ///   - endsWithInput: whether a wait ends once standard input is readable. So the starter of several
-  ///     copies asks them to end; a signal would be passed on to the commands that they run.
-  ///   - check: throws when this process lost something while it was stopped; the wait that is
-  ///     under way throws the same.
+  ///     standard output any longer.
+  ///   - endsWithInput: whether a wait ends once standard input is readable. So the starter of
+  ///     several copies asks them to end: a signal would be passed on to their commands.
+  ///   - check: throws if this process lost something while it was stopped; the current wait throws
+  ///     the same.
   init(
     quits: Bool = false, adopts: Bool = false, endsWithReader: Bool = false,
     endsWithInput: Bool = false, whenContinued check: @escaping () throws -> Void = {}
@@ -50,7 +50,7 @@ final class Interruption {
     if adopts { Orphans.adopt() }
   }
 
-  /// Waits for a call that may take long, on another thread. Nil when this process gets a signal to
+  /// Waits for a call that may take long, on another thread. Nil if this process gets a signal to
   /// end first; the call's result is then dropped.
   func wait<Result: Sendable>(for call: @escaping @Sendable () throws -> Result) throws -> Result? {
     try wait { outcome in
@@ -59,8 +59,8 @@ final class Interruption {
     }
   }
 
-  /// Waits for a call that writes to standard output, and so notices itself when no process reads it.
-  /// Nil when this process gets a signal to end first.
+  /// Waits for a call that writes to standard output, and so itself notices when no process reads
+  /// it. Nil if this process gets a signal to end first.
   ///
   /// - Throws: `ExitStatus.deadline` when the deadline has passed.
   func wait(
@@ -118,7 +118,7 @@ final class Interruption {
     let outcome = try OneResult<Swift.Result<Result, any Error>>()
     let cancel = try begin(outcome)
     while true {
-      // For the number -1 poll(2) does not wait.
+      // poll(2) does not wait for the number -1.
       let descriptors = [
         outcome.descriptor, signals.descriptor, endsWithReader ? 1 : -1, endsWithInput ? 0 : -1,
       ]
@@ -143,8 +143,8 @@ final class Interruption {
     }
   }
 
-  /// Takes the signals that have come, and notes the last one that asks this process to end; and ends the
-  /// records of orphans.
+  /// Takes the signals that have come, and notes the last one that asks this process to end; reaps
+  /// orphans.
   ///
   /// - Parameter own: children whose end is waited for.
   fileprivate func takeSignals(
@@ -172,11 +172,11 @@ final class RunningCopy {
 
 extension Interruption {
   /// Waits for the end of several programs, and passes on to each the signals that would end this
-  /// process. Returns how the first one ended that failed; without one, whether the time of one had passed.
+  /// process. Returns how the first failure ended; without one, whether the time of one had passed.
   ///
   /// - Parameters:
-  ///   - deadline: The end of the time of each. Until then a status for that is of a command that one ran.
-  ///   - whenOneFails: asks the others to end, so that fewer than were asked for never go on for
+  ///   - deadline: The end of each one's time; a timeout status before then is that of a command.
+  ///   - whenOneFails: asks the others to end, so that fewer than were asked for never continue for
   ///     long: the starter of this process then starts all of them again.
   func wait(
     forEndOf copies: [RunningCopy], until deadline: ContinuousClock.Instant,
@@ -188,7 +188,7 @@ extension Interruption {
     while !running.isEmpty {
       let ready = try waitReadable(
         running.map { $0.process.descriptor } + [signals.descriptor], until: .now + Self.interval)
-      // First, because a signal of the terminal ends the copies, too.
+      // First, because a signal from the terminal ends the copies, too.
       for received in try takeSignals(except: copies.map { $0.process.processID }).received
       where received.isToBePassed {
         for copy in running {
@@ -203,7 +203,7 @@ extension Interruption {
         }
         guard termination != .exited(0), !hasFailed else { continue }
         result = termination
-        // One that has nothing to do any more leaves the rest to the others.
+        // One with nothing left to do leaves the rest to the others.
         let hasEndedInTime = [ExitStatus.deadline, .no].contains(ExitStatus(termination))
         if hasEndedInTime, .now >= deadline { continue }
         hasFailed = true
@@ -225,12 +225,12 @@ extension SignalReception.Received {
 
 /// What a command does its work with.
 enum CommandWork {
-  /// With its first process; those that it leaves behind are nobody's concern.
+  /// With its first process; those that it leaves behind do not count.
   case first
-  /// With all that it has started, apart from a daemon, which has a session of its own and whose starter has
-  /// ended.
+  /// With all that it has started, apart from a daemon, which has its own session and whose starter
+  /// has ended.
   case tree
-  /// As long as it is not asked to end, with those that have inherited a file, as with flock(1); then with
+  /// Until it is asked to end, with those that have inherited a file, as with flock(1); then with
   /// these and the tree.
   case heirs(FileStatus)
 
@@ -255,22 +255,22 @@ enum CommandWork {
 extension ChildProcess {
   /// The time between SIGTERM and SIGKILL for a program that has reached its limit.
   private static let killDelay: Duration = .seconds(10)
-  /// The longest time between two looks at what a program has left behind: most ends are events, but not
-  /// that a process detaches itself.
+  /// The longest time between two looks at what a program has left behind: most ends are events,
+  /// but a process that detaches itself is not.
   private static let lookInterval: Duration = .milliseconds(500)
 
-  /// Waits for the end of this program, and of the work that it has left to others. Without `limit` it may
-  /// take any time, which is its user's decision.
+  /// Waits for the end of this program, and of the work that it has left to others. Without `limit`
+  /// it may take any time: its user decides.
   ///
   /// - Returns: how it ended; `isLate` is true if it was asked to end because of `limit`.
   /// - Parameters:
-  ///   - interruption: passes on to the work the signals that would end this process; without it, a signal ends
-  ///     this process.
+  ///   - interruption: passes on to the work the signals that would end this process; without it,
+  ///     one ends this process.
   ///   - work: what is waited for; more than the first process needs an interruption that adopts.
-  ///   - pipe: the output of the program; nil if it is not collected.
+  ///   - pipe: the program's output; nil if it is not collected.
   ///   - mostOutput: how many bytes of it are kept, the last ones; nil for all.
   ///   - unwanted: once it is readable, the work gets SIGTERM.
-  ///   - role: without it the work may not go on: it gets SIGTERM, and is killed later.
+  ///   - role: without it the work may not continue: it gets SIGTERM, and is killed later.
   ///   - limit: when it has passed, the work gets SIGTERM, and is killed `killDelay` later.
   ///   - mustEnd: called after each event, and once a minute; true if SIGTERM should be sent.
   func waitForEnd(
@@ -290,7 +290,7 @@ extension ChildProcess {
       let wish = asked == nil ? unwanted?.descriptor ?? role?.descriptor : nil
       // A program that has ended stays readable.
       let own = ended == nil ? descriptor : nil
-      // One that is missing has the number -1, for which poll(2) does not wait.
+      // A missing one has the number -1, for which poll(2) does not wait.
       let descriptors = [own, interruption?.signals.descriptor, output.descriptor, wish]
       var next = ContinuousClock.now + Interruption.interval
       // After the first signal, the instant of the second one.
@@ -313,7 +313,7 @@ extension ChildProcess {
         if !isOver { isOver = try signals.isOver(after: ended) }
         if isOver {
           try output.readRest()
-          // A signal of the terminal reaches both, and the program is perhaps the first to end.
+          // A signal from the terminal reaches both, and the program may be the first to end.
           _ = try interruption?.takeSignals()
           return (ended, output.bytes, limit != nil && asked != nil)
         }
@@ -328,7 +328,7 @@ extension ChildProcess {
         try signals.send(.continue, through: self)
         asked = .now
       }
-      // Also if both instants have passed: this process was stopped, or had no processor.
+      // Even if both instants have passed: this process was stopped, or had no processor.
       if let end, ContinuousClock.now >= end {
         try signals.send(.kill, through: self)
         isKilled = true
@@ -337,12 +337,12 @@ extension ChildProcess {
   }
 }
 
-/// The signals that the work of one command has got.
+/// The signals that one command's work has received.
 private struct WorkSignals {
   let work: CommandWork
   let command: Int32
   private var last: Signal?
-  /// Those that have got it.
+  /// The processes that have received it.
   private var reached: Set<ProcessIdentity> = []
 
   init(work: CommandWork, command: Int32) {
@@ -368,8 +368,8 @@ private struct WorkSignals {
     if case .first = work { return true }
     let rest = try work.processes(of: command, isAsked: isAsked)
     guard let last else { return rest.isEmpty }
-    // A process whose starter got the signal just after it had started this one. What still has its starter is
-    // perhaps what that does in order to end.
+    // A process whose starter got the signal just after it had started this one. A process that
+    // still has its starter may be what the starter does in order to end.
     for process in rest where last == .kill || process.isChild {
       guard reached.insert(process.identity).inserted else { continue }
       _ = try process.send(last, tolerating: [.notPermitted])
@@ -378,7 +378,7 @@ private struct WorkSignals {
   }
 }
 
-/// A result of another thread, once: the first that it puts here stays.
+/// A result from another thread, once: the first that it puts here stays.
 final class OneResult<Value: Sendable>: Sendable {
   private let counter: SharedDescriptor
   private let result = Mutex<Value?>(nil)
@@ -390,7 +390,7 @@ final class OneResult<Value: Sendable>: Sendable {
 
   func put(_ value: Value) {
     result.withLock { $0 = $0 ?? value }
-    // Only a counter at its maximum cannot be raised, and that one is readable already.
+    // Only a counter at its maximum cannot be raised, and that one is already readable.
     try? counter.descriptor.raiseCounter()
   }
 

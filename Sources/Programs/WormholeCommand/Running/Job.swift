@@ -63,13 +63,13 @@ struct Job: JSONObject {
     ])
   }
 
-  /// The command as a line of a shell.
+  /// The command as a shell line.
   var line: String { words.map(\.quotedForShell).joined(separator: " ") }
 
-  /// - Parameter container: the variables with which it finds the container of the process that runs it.
-  /// - Throws: if it has no directory here any more.
+  /// - Parameter container: the variables with which it finds its runner's container.
+  /// - Throws: if its directory no longer exists here.
   func command(container: [String: String]) throws(CommandError) -> ExternalCommand {
-    // The last dot, because a directory that may not be entered can be opened otherwise.
+    // With the final dot: without it, even a directory that may not be entered can be opened.
     let opened = try reporting(
       cannot: "enter the directory \(directory)",
       SharedDescriptor(FileDescriptor.open(directory + "/.", [.pathOnly, .directory])))

@@ -5,7 +5,7 @@ import WormholePropertyLists
 /// How the commands of a queue have ended, and what they printed: the log `NAME.results`, so that it is
 /// bounded, is the same on etcd, and can be followed.
 struct JobResults {
-  /// How much of the output of a command is kept, its end.
+  /// How much of the end of a command's output is kept.
   static let mostOutput = 64 << 10
   private static let bounds = Log.Bounds(messages: 100, bytes: 32 << 20)
 
@@ -14,13 +14,13 @@ struct JobResults {
   init(of queue: Queue) { log = queue.container.log("\(queue.name).results") }
 
   func add(_ result: JobResult) throws {
-    // Bounds that somebody has set stay.
+    // Bounds that were set stay.
     if try log.bounds() == .standard { try log.setBounds(Self.bounds) }
     try log.append(result.stored)
   }
 
-  /// Returns what is kept, in the order of the ends. What is no result is left out: any program may append
-  /// to the log.
+  /// Returns what is kept, in the order of the ends. Anything but a result is left out: any program
+  /// may append to the log.
   func all() throws -> [JobResult] {
     guard try log.container.logNames().contains(where: { $0.utf8.elementsEqual(log.name.utf8) })
     else { return [] }
@@ -43,13 +43,13 @@ struct JobResult: JSONObject {
   let ended: Date
   /// As a shell gives it.
   let status: Int32
-  /// Why that is a failure; nil if it is none.
+  /// Why that is a failure; nil if it is not one.
   let reason: String?
   let output: String
 }
 
 extension JobResult {
-  /// - Parameter output: the end of what it has printed, which may begin within a character.
+  /// - Parameter output: the end of what it printed, which may begin within a character.
   init(
     id: String, attempt: Int, job: Job, began: Date, ended: Date, status: Int32, reason: String?,
     output: [UInt8]

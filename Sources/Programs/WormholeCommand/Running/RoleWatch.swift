@@ -3,13 +3,13 @@ import Wormhole
 import WormholeSystem
 
 extension Presence {
-  /// What a command that is to run alone may take over: in a directory a role whose holder is stopped with all
-  /// that its command has started, which is then killed. On etcd the processes of a command are not known,
-  /// so a session has to end.
+  /// What a command that is to run alone may take over: in a directory a role whose holder is
+  /// stopped with all that its command has started, which is then killed. On etcd a command's
+  /// processes are not known, so a session has to end.
   var overtakingOfCommands: Overtaking { isOnOneMachine ? .suspended : .nobody }
 }
 
-/// Watches an exclusive role of a process whose command may run only while it has the role.
+/// Watches the exclusive role of a process whose command may run only while it has the role.
 ///
 /// The command gets SIGTERM when the role is lost, or when etcd has not answered for eight tenths
 /// of the session's lifetime. It is killed at the registration's deadline, a tenth later, so that
@@ -39,7 +39,7 @@ final class RoleWatch {
     return news.look()
   }
 
-  /// Asks etcd, too, in the background: a process that was stopped may have been replaced although
+  /// Also asks etcd, in the background: a process that was stopped may have been replaced although
   /// its session lasts.
   func checkAfterStop() {
     guard registration.deadline != nil else { return }
@@ -49,7 +49,7 @@ final class RoleWatch {
       } catch let error as AppGroupError where error.code == .leaseLost {
         news.put(error)
       } catch {
-        // etcd does not answer: then the deadline comes.
+        // etcd does not answer: the deadline will come.
         return
       }
     }

@@ -116,7 +116,7 @@ extension CommandDescription {
   ) { arguments, environment in
     let file = arguments.requiredText("file")
     let mode: GroupDefaults.ImportMode = arguments.has("replace") ? .replacing : .merging
-    // The library takes regular files only, and standard input may be a terminal or a pipe.
+    // The library takes only regular files, and standard input may be a terminal or a pipe.
     let isInput = ["-", "/dev/stdin"].contains(file)
     let isJSON = arguments.text("format") == "json"
     let data =

@@ -116,7 +116,7 @@ extension CommandDescription {
 /// How long to wait for a lock, and how the program ends when others have it.
 struct LockWait {
   let timeout: Duration
-  /// Nil for 1, as of flock(1).
+  /// Nil for 1, as with flock(1).
   var conflictStatus: ExitStatus?
 
   /// - Parameter reason: Why it was not available in time.
@@ -174,7 +174,7 @@ struct LockedRun {
   let wait: LockWait
   let environment: CommandEnvironment
 
-  /// How often others get a sign of life; a few may fail within the hour after which they take over.
+  /// How often others get a sign of life; a few may fail in the hour after which they take over.
   private static let renewalInterval: Duration = .seconds(600)
   private static let fileVariable = "WORMHOLE_FILE"
   /// Stands for that path in the command's words.
@@ -202,8 +202,8 @@ struct LockedRun {
     }
   }
 
-  /// Refuses a path within a longer word, which is perhaps the text of a shell, unless every shell
-  /// takes the path as it is.
+  /// Refuses a path within a longer word, which may be shell code, unless every shell takes the
+  /// path as it is.
   private func checkWords(_ path: String) throws(CommandError) {
     let plain = { (byte: UInt8) in
       UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 || Self.plainBytes.contains(byte)
@@ -229,7 +229,7 @@ struct LockedRun {
   }
 
   /// - Parameter url: the file that the command is to use.
-  /// - Throws: `CommandError` when nothing may be published.
+  /// - Throws: `CommandError` if nothing may be published.
   private func runCommand(on url: URL, _ access: ItemAccess) throws -> ExitStatus {
     let path = url.path
     let command = ExternalCommand(words: words.map { $0.replacing(Self.placeholder, with: path) })
@@ -259,11 +259,11 @@ struct LockedRun {
   ///
   /// Signals that would end this process are passed on to the command, so that nothing is released
   /// before the command has ended. A command that works on the file itself inherits the lock, and
-  /// so keeps it when this process is killed or stopped. When the lock was taken over, the command
+  /// so keeps it when this process is killed or stopped. If the lock is taken over, the command
   /// gets SIGTERM.
   ///
-  /// - Returns: how the command ended, and the error when the lock was taken over before that.
-  /// - Throws: `LostBeforeStart` when it was taken over before the command was started.
+  /// - Returns: how the command ended, and the error if the lock was taken over before that.
+  /// - Throws: `LostBeforeStart` if it was taken over before the command was started.
   func end(
     of command: ExternalCommand, _ path: String, _ access: ItemAccess
   ) throws -> (Termination, FileCoordinationError?) {
@@ -286,15 +286,14 @@ struct LockedRun {
         loss = error
         try child.send(.kill)
       } catch {
-        // Others cannot read the command's process number; the inherited lock excludes them
-        // nevertheless.
+        // Others cannot read the command's process number; the inherited lock still excludes them.
         environment.report("\(error)")
       }
       var renewal = ContinuousClock.now + Self.renewalInterval
       let work = try inherited.map { claim throws(Errno) in CommandWork.heirs(try claim.status()) }
       let termination = try child.waitForEnd(interruption, work: work ?? .tree) {
         guard loss == nil else { return false }
-        // After an error, perhaps of descriptors, the command continues; its end is the next check.
+        // After an error, such as no descriptors, the command continues; its end is the next check.
         loss = try? checked(access, &renewal, process: child.processID)
         return loss != nil
       }.termination

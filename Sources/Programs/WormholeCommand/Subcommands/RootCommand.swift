@@ -72,7 +72,7 @@ enum ProgramName {
   /// The manual page about the format, which has one name.
   static let format = "wormhole-format"
 
-  /// The name that this process was called by.
+  /// The name by which this process was called.
   static let called = name(in: Program.rawArguments.first ?? [])
 
   /// Returns the name in the first word of a command line; the standard one for any other

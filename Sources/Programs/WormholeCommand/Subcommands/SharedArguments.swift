@@ -149,7 +149,7 @@ extension ParsedArguments {
     try tail.map { ExternalCommand(words: $0, container: try containerVariables()) }
   }
 
-  /// The environment in which a command finds the container of this line.
+  /// The environment in which a command finds this line's container.
   func containerVariables() throws -> [String: String] {
     try selectedContainer?.variables(to: "run") ?? [:]
   }
@@ -161,9 +161,9 @@ extension ParsedArguments {
     return command
   }
 
-  /// Prints a delivery, or runs the command of the line with it on standard input, which may go on
-  /// past the deadline. Returns its status; `.no` for a value that this format lacks, which is
-  /// reported.
+  /// Prints a delivery, or runs the command of the line with it on standard input, which may
+  /// continue past the deadline. Returns its status; `.no` for a value that this format lacks,
+  /// which is reported.
   func hand(
     _ content: PropertyListValue, titled title: String, _ environment: CommandEnvironment,
     variables: [String: String]

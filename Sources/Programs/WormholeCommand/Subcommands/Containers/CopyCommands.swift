@@ -93,7 +93,7 @@ extension CommandDescription {
     let deadline = arguments.deadline()
     func run(_ name: String, _ output: Int32, in directory: String?) throws -> ContainerCopy.Summary
     {
-      // Not before: a pipe may be opened only when somebody reads it.
+      // Not before: opening a pipe may have to wait for its reader.
       let interruption = try Interruption()
       backup.copy.check = { try interruption.endIfInterrupted() }
       return try backup.run(
@@ -146,7 +146,7 @@ extension CommandDescription {
       ? nil
       : try reporting(
         cannot: "read \(file)", SharedDescriptor(FileDescriptor.open(file, .readOnly)))
-    // Not before: a pipe may be opened only when somebody writes to it.
+    // Not before: opening a pipe may have to wait for its writer.
     let interruption = try Interruption()
     let done = try withExtendedLifetime(input) {
       try ContainerBackup.restore(
@@ -235,8 +235,8 @@ extension NameFaults {
 
 /// A file that gets its name when it is complete.
 private enum NewFile {
-  /// Calls `body` with the file at an absolute path, open for writing, and its directory; a device or a pipe
-  /// there is written at once, without a directory.
+  /// Calls `body` with the file at an absolute path, open for writing, and its directory; a device
+  /// or a pipe there is written directly, without a directory.
   static func write<Result>(
     _ file: String, _ body: (_ output: Int32, _ directory: String?) throws -> Result
   ) throws -> Result {
@@ -264,7 +264,7 @@ private enum NewFile {
     return result
   }
 
-  /// The file that a name leads to, through symbolic links; nil if there is none.
+  /// The file to which a name leads, through symbolic links; nil if there is none.
   private static func target(
     of file: String
   ) throws(Errno) -> (path: String, kind: FileStatus.Kind)? {

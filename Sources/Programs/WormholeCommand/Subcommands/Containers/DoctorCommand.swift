@@ -42,7 +42,7 @@ extension CommandDescription {
         repairs = try act(arguments, on: container)
         let report = try ContainerReport.complete(on: container, .everything)
         findings = Findings.of(report, options: arguments.container.shellOptions)
-        // What was put aside just now is printed already.
+        // What was just put aside is already printed.
         if repairs.quarantined != nil { findings.removeAll { $0.kind == .quarantine } }
         // An alarm of the cluster is more precise.
         if report.cluster?.alarms.isEmpty ?? true {
@@ -86,7 +86,7 @@ extension CommandDescription {
   }
 }
 
-/// What has a file that can be put aside.
+/// The kinds of things with a file that can be put aside.
 private enum QuarantineKind: String {
   case message, log, own
 

@@ -43,7 +43,7 @@ extension CommandDescription {
     var faults = NameFaults()
     for kind in LiveNames.ofContainers where filter.passes(kind: kind.rawValue) {
       for name in try kind.names(in: container, &faults) where filter.passes(name) {
-        // The name is there, also if it cannot be looked at.
+        // The name is there, even if it cannot be looked at.
         let isListed = try faults.attempt("look at a name", path: container.location) {
           try arguments.has("all") || kind.hasContent(name, in: container)
         }
@@ -104,7 +104,7 @@ extension LiveNames {
   }
 }
 
-/// All that is known under a name.
+/// Everything known under a name.
 private struct KnownUnderName {
   private(set) var members: [String: any JSONMember] = [:]
   private(set) var lines: [(label: String, text: String)] = []

@@ -34,7 +34,7 @@ extension CommandDescription {
 }
 
 extension ParsedArguments {
-  /// A status, with colours if it is for people at a terminal.
+  /// A status, with colors if it is for people at a terminal.
   fileprivate func marked(_ status: [UInt8], _ environment: CommandEnvironment) -> [UInt8] {
     has("json")
       ? status : Array(environment.marked(String(decoding: status, as: UTF8.self)).utf8)
@@ -64,7 +64,7 @@ extension ParsedArguments {
 
 /// How often to look at the status again without an event: a stopped process causes none.
 private let statusInterval: Duration = .seconds(2)
-/// The shortest pause between two, so that a burst of events is shown as one.
+/// The shortest pause between two looks, so that a burst of events is shown as one.
 private let statusPause: Duration = .milliseconds(100)
 
 private func watchStatus(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws {
@@ -84,7 +84,7 @@ private func watchStatus(_ arguments: ParsedArguments, _ environment: CommandEnv
       // Its user may have changed its size.
       if clears { screen.measure() }
       let status = try arguments.status(of: opened.container, screen)
-      // It may read all of the container, so it takes a third of the time at most.
+      // It may read the whole container, so it takes at most a third of the time.
       let pause = max(statusPause, (.now - begun) * 2)
       let shown = arguments.marked(clears ? fitted(status, screen) : status, environment)
       try environment.print((clears ? Array("\u{1B}[H\u{1B}[2J".utf8) : []) + shown)
@@ -103,7 +103,7 @@ private func watchStatus(_ arguments: ParsedArguments, _ environment: CommandEnv
 /// The first lines of a status, as many as a screen shows; the last one says how many are left out.
 private func fitted(_ status: [UInt8], _ screen: CommandEnvironment) -> [UInt8] {
   let lines = status.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-  // The cursor is in a row of its own, after the last line break.
+  // The cursor is in its own row, after the last line break.
   let height = lines.map { line in
     (String(decoding: line, as: UTF8.self).count + screen.columns - 1) / screen.columns
   }
@@ -118,7 +118,7 @@ private func fitted(_ status: [UInt8], _ screen: CommandEnvironment) -> [UInt8] 
     + Array("… \(lines.count - 1 - shown.count) more lines\n".utf8)
 }
 
-/// Empty if they cannot be read: that hides nothing else.
+/// Empty if they cannot be read, which hides nothing else.
 private func peers(
   in container: SharedContainer, _ report: ContainerReport, _ environment: CommandEnvironment
 ) -> [Peer] {

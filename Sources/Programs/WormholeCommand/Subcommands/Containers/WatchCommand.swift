@@ -76,7 +76,7 @@ final class PrintingPresenter: FilePresenter {
   private let paths: Mutex<[String]>
   private let backlog: Backlog<PresenterEvent>
 
-  /// - Throws: `Errno` when the directories above the item may not be searched.
+  /// - Throws: `Errno` if the directories above the item may not be searched.
   init(_ file: String, _ backlog: Backlog<PresenterEvent>) throws(Errno) {
     let url = URL(filePath: file)
     state = Mutex(State(place: url, path: file, seen: Self.look(url)))
@@ -86,10 +86,10 @@ final class PrintingPresenter: FilePresenter {
 
   var presentedItemURL: URL? { state.withLock { $0.place } }
 
-  /// The item's identity and attributes, and the times of a file: a directory's entries are reported
+  /// The item's identity and attributes, and a file's times: a directory's entries are reported
   /// themselves.
   private static func look(_ place: URL) -> [Int64]? {
-    // An error is as if it was missing: there is nothing of which a change could be reported.
+    // After an error it counts as missing: there is nothing whose change could be reported.
     guard let status = try? fileStatus(place.path, followingLinks: true) else { return nil }
     let permissions = [status.permissions, status.owner, status.group].map(Int64.init)
     let identity = [status.device, status.inode].map { Int64(bitPattern: $0) } + permissions
@@ -104,7 +104,7 @@ final class PrintingPresenter: FilePresenter {
     backlog.add(.init(word: word, path: state.withLock { $0.path }, subitem: subitem, to: to))
   }
 
-  /// The item by the path that the kernel gives it. A link is followed, and an item that does not exist yet
+  /// The item by the kernel's path for it. A link is followed, and an item that does not exist yet
   /// keeps the path of the command line.
   private static func resolved(_ url: URL) throws(Errno) -> URL {
     if let directory = try place(ofDirectory: url) { return directory }
@@ -171,7 +171,7 @@ final class PrintingPresenter: FilePresenter {
   }
 
   func presentedSubitemDidChange(at url: URL) {
-    // An item that cannot be looked at is there.
+    // An item that cannot be looked at counts as present.
     let isThere = (try? exists(url.path, at: Directory.current)) ?? true
     add(isThere ? "MODIFY" : "DELETE", subitem: relative(url))
   }
@@ -204,7 +204,7 @@ struct PresenterEvent: Sendable, Hashable {
 
   /// Events that have not been printed yet; one that is the same as the last of them says nothing new.
   /// Beyond `capacity` all of them become one: a slow reader of our output delays no other process,
-  /// because the presenter has answered already, and costs no more memory than this.
+  /// because the presenter has already answered, and costs no more memory than this.
   static func backlog(capacity: Int = 10_000) -> Backlog<PresenterEvent> {
     Backlog { events, event in
       guard events.last != event else { return }

@@ -131,7 +131,7 @@ private final class MessageListener {
     }
   }
 
-  /// - Returns: nil for a message that was handled already.
+  /// - Returns: nil for a message that was already handled.
   func snapshot(of arrival: Arrival) throws -> ValueSnapshot? {
     if let snapshot = arrival.snapshot { return snapshot }
     let snapshot = try container.value(arrival.identifier).snapshot()

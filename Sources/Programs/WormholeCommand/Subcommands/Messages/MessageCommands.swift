@@ -166,7 +166,7 @@ extension CommandDescription {
 }
 
 extension SharedContainer {
-  /// What a name is that is no message's, and how that is removed.
+  /// What a name that is not a message's stands for, and how that is removed.
   fileprivate func others(named name: String) throws -> String {
     let kinds = [
       ("log remove", "log", try logNames()), ("queue remove --all", "queue", try queueNames()),
@@ -176,7 +176,7 @@ extension SharedContainer {
     }.joined()
   }
 
-  /// The names that a name stands for: itself, or those of all messages that match it, sorted.
+  /// The names that a name stands for: itself, or all messages that match it, sorted.
   fileprivate func messages(named name: String) throws -> [String] {
     func exists(_ name: String) throws -> Bool { try value(name).version() != nil }
     guard ShellPattern.isMeant(by: name), try !exists(name) else { return [name] }

@@ -176,9 +176,9 @@ private final class MessageChange: Sendable {
 }
 
 extension PropertyListValue {
-  /// Reads a number as of JSON; nil for anything else.
+  /// Reads a number as in JSON; nil for anything else.
   fileprivate init?(number text: String) {
-    // Text that is not JSON is not a number, for whatever reason.
+    // Text that is not JSON, for whatever reason, is not a number.
     guard let value = try? JSONReader.read(Array(text.utf8)) else { return nil }
     switch value {
     case .integer, .real: self = value

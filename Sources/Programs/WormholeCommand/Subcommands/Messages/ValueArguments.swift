@@ -150,12 +150,12 @@ extension ParsedArguments {
 }
 
 extension String {
-  /// Whether it begins as no JSON does, like a word or a path, so that it is not JSON with a mistake. Null
-  /// is JSON, but has no place in a property list.
+  /// Whether it begins as no JSON does, like a word or a path, so it is not JSON with a mistake.
+  /// Null is JSON, but has no place in a property list.
   fileprivate var isWord: Bool {
     guard self != "null", let first = first(where: { !$0.isWhitespace }) else { return false }
-    // "-5", ".5" and "+5" are meant as numbers, and so may "2026-11-24" be. A mark of the byte order comes
-    // before JSON, which it must not.
+    // "-5", ".5" and "+5" are meant as numbers, and so may "2026-11-24" be. A byte order mark may
+    // precede JSON, although it must not.
     let digit = drop { $0.isWhitespace || "+-.".contains($0) }.first
     let isNumber = digit.map { $0.isASCII && $0.isNumber } ?? false
     return !"{[\"\u{FEFF}".contains(first) && !isNumber

@@ -116,7 +116,7 @@ extension QueueEntryStatus {
   var word: String { reason != nil ? "failed" : self == .stored ? "waiting" : "\(self)" }
 
   /// Ends the command after a wait for the outcome of `what`. The exit status shows the outcome, so
-  /// its record is not needed any more.
+  /// its record is no longer needed.
   func end(
     of what: String, _ environment: CommandEnvironment, forgetting forget: () throws -> Void
   ) throws {
@@ -136,7 +136,7 @@ private func watchPeers(_ arguments: ParsedArguments, _ environment: CommandEnvi
   let backlog = Backlog<Peer>()
   let changes = try session.peerChanges()
   let reading = Task {
-    // By the bytes of their names, of which two may be equal as strings.
+    // By the bytes of their names: two may be equal as strings.
     var known: [[UInt8]: PeerReachability] = [:]
     for await peers in changes {
       for peer in peers where known[Array(peer.name.utf8)] != peer.reachability {

@@ -83,7 +83,7 @@ private func store(
     let line = ProgressLine(file: file, columns: columns)
     return transfer.observeProgress { progress in
       let text = line.text(completed: progress.completedBytes, total: progress.totalBytes)
-      // The lock excludes that a last report from another thread comes after the line was cleared.
+      // The lock ensures that no last report from another thread comes after the line is cleared.
       hasEnded.withLock { if !$0 { environment.showProgress(text) } }
     }
   }
@@ -108,7 +108,7 @@ private func store(
       ? "interrupted; it is cancelled" : "interrupted, but its receiver already has it")
 }
 
-/// - Returns: whether the transfer is cancelled; false when it is stored, or was received already.
+/// - Returns: whether the transfer is cancelled; false if it is stored, or was already received.
 private func takeBack(
   _ transfer: PeerFileTransfer, _ file: String, after error: any Error
 ) throws -> Bool {
@@ -162,7 +162,7 @@ struct ReceivingDirectory {
   /// Absolute.
   private let path: String
 
-  /// The number of files of one name that find a place.
+  /// The largest number of files with one name.
   private static let maximumCopies = 100_000
   /// Leaves room for a number within the 255 bytes of a file system.
   private static let maximumNameBytes = 200
@@ -170,7 +170,7 @@ struct ReceivingDirectory {
   /// - Throws: `CommandError` for anything but a directory.
   init(_ directory: String) throws {
     path = try CommandLinePath.absolute(directory, to: "put files into")
-    // Through a link, too; fails for anything but a directory.
+    // Even through a link; fails for anything but a directory.
     _ = try reporting(cannot: "put files into \(directory)", fileStatus(path + "/."))
   }
 
@@ -183,7 +183,7 @@ struct ReceivingDirectory {
       because: "there are \(Self.maximumCopies) files of this name")
   }
 
-  /// The paths that a file of a name may have, in order.
+  /// The paths that a file with a name may have, in order.
   func places(for name: String) -> some Sequence<String> {
     let parts = Self.split(name)
     return (1...Self.maximumCopies).lazy.map { number in

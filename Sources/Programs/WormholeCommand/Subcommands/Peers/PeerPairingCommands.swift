@@ -72,7 +72,7 @@ extension ParsedArguments {
 }
 
 extension CommandEnvironment {
-  /// Reports the change, and which companion is active now.
+  /// Reports the change, and which companion is now active.
   fileprivate func reportPairing(_ deed: String, _ pairing: Pairing) throws {
     let active = try pairing.state().activeName.map { "\($0.quoted) is its active companion" }
     report("\(deed) \(pairing.name.quoted); \(active ?? "it has no active companion")")

@@ -26,7 +26,7 @@ extension CommandDescription {
     let name = arguments.requiredText("name")
     let deadline = arguments.deadline()
     let session = try PeerSession(name, in: arguments.container.open())
-    // Nil when another process was reached under the name meanwhile.
+    // Nil once another process is reached under the name.
     let backlog = Backlog<PeerRequest?>()
     session.handleRequests(on: DispatchQueue(label: "wormhole.requests")) { backlog.add($0) }
     session.onReplacement { backlog.add(nil) }
@@ -60,7 +60,7 @@ private struct PeerServer {
   let interruption: Interruption
   let environment: CommandEnvironment
 
-  /// A reason is a sentence; a longer output belongs into a log.
+  /// A reason is a sentence; a longer output belongs in a log.
   private static let maximumReasonCharacters = 1_000
 
   func answer(_ request: PeerRequest) throws {

@@ -84,7 +84,7 @@ extension CommandDescription {
 
 /// Prints what a session has sent.
 ///
-/// - Parameter isForgotten: Only those with such a status are printed, and each is forgotten then.
+/// - Parameter isForgotten: Only those with such a status are printed, and each is then forgotten.
 /// - Returns: Whether there was any.
 @discardableResult
 private func list(

@@ -193,7 +193,7 @@ extension CommandEnvironment {
   /// Runs a command while this process is present, and ends the presence.
   ///
   /// - Parameter isAlone: Whether it may run only as long as the registration has the exclusive role.
-  /// - Throws: the status with which the command ended; an error if the role was lost meanwhile.
+  /// - Throws: the command's status; an error if the role was lost meanwhile.
   func run(
     _ command: ExternalCommand, as registration: PresenceRegistration, isAlone: Bool,
     _ interruption: Interruption

@@ -144,11 +144,11 @@ extension ArgumentDescription {
 private let removalReason = "'queue remove' has removed it"
 
 extension ParsedArguments {
-  /// Removes all that waits, and prints how many entries that were.
+  /// Removes everything that waits, and prints how many entries that was.
   fileprivate func removeAll(of queue: Queue?, _ environment: CommandEnvironment) throws {
     guard let queue else { return try environment.print(line: "0") }
     try confirm("Remove everything that waits in \(queue.name.quoted)?", environment)
-    // By default each of its steps may take as long.
+    // By default each of its steps may take that long.
     let waiting = try queue.cancelAll(until: isGiven("timeout") ? deadline() : nil)
     let count = try waiting + queue.endAbandoned(reason: removalReason)
     try environment.print(line: "\(count)", after: "\(count) entries were removed")

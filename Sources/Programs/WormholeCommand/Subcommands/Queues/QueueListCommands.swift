@@ -142,7 +142,7 @@ extension Queue {
 }
 
 extension [ListedEntry] {
-  /// Those of which each is the last one with its id.
+  /// The last one with each id.
   fileprivate var latest: [ListedEntry] {
     var last: [QueueEntryID: Int] = [:]
     for (index, entry) in enumerated() { last[entry.id] = index }
@@ -169,7 +169,7 @@ private struct ListedEntry: JSONObject {
 
   init(_ failure: QueueFailure) { (id, source) = (failure.id, .failed(failure)) }
 
-  /// Nil for one of which another program has written a wrong id.
+  /// Nil for one with a wrong id that another program has written.
   init?(_ result: JobResult) {
     guard let id = QueueEntryID(result.id) else { return nil }
     (self.id, source) = (id, .ended(result))
@@ -218,7 +218,7 @@ private struct ListedEntry: JSONObject {
 
   var cells: [String] { [id.shortText, id.sender, id.sent.secondsText, status, valueText] }
 
-  /// A command is shown as it is typed.
+  /// A command is shown as it would be typed.
   var valueText: String {
     guard let value else { return "-" }
     return Job(value)?.line.shortened ?? value.shortText() ?? "(too large)"

@@ -123,7 +123,7 @@ extension CommandDescription {
       of: { limit in
         if let entry = try worker.next(until: .now) { return entry }
         if drains {
-          // What failed here and is to be tried again is left, too.
+          // What failed here and is to be tried again is also left.
           while let due = worker.nextRetry {
             if let entry = try worker.next(until: due) { return entry }
           }
@@ -204,14 +204,13 @@ extension ParsedArguments {
     return .no
   }
 
-  /// The time of one attempt; a process that is in the way of two is reported. On a busy machine joining
+  /// The time of one attempt; a process in the way of two is reported. On a busy machine, joining
   /// itself takes seconds.
   private static let joiningTime: Duration = .seconds(15)
-  /// The time in which other processes have joined; also a command that does not wait gives them that.
+  /// The time in which other processes have joined: even a command that does not wait allows it.
   private static let othersJoiningTime: Duration = .seconds(2)
 
-  /// Joins the queue, in which only one process at a time does, and none beside a consumer that has the
-  /// queue alone.
+  /// Joins the queue: one process at a time, and none beside a consumer that has the queue alone.
   fileprivate func join(
     _ queue: Queue, until deadline: ContinuousClock.Instant, _ environment: CommandEnvironment
   ) throws -> Queue.Consumer {
@@ -229,7 +228,7 @@ extension ParsedArguments {
           throw CommandError(
             cannot: "take from \(queue.name.quoted)", because: reason, status: .inUse)
         }
-        // Many that join at once are in the way of each other, but each only for a moment.
+        // Many that join at once are in each other's way, but each only for a moment.
         if let last, last == error.holder?.processID, !hasReported {
           environment.report("waiting to take from \(queue.name.quoted): \(reason)")
           hasReported = true
@@ -240,10 +239,10 @@ extension ParsedArguments {
   }
 }
 
-/// Each is a process; more is a slip of the hand.
+/// Each is a process; a larger number is a typo.
 private let mostJobs = 1_000
 
-/// Runs this program's command line so many times at once, each as a process that takes alone;
+/// Runs this program's command line that many times at once, each as a process that takes alone;
 /// returns the status of the first one that failed.
 ///
 /// - Parameter endsWithOne: Whether the others end when one has failed.
@@ -279,7 +278,7 @@ private func runCopies(
   }
 }
 
-/// Reports once that all copies wait, each of which writes a byte then. Blocks its thread.
+/// Reports once that all copies wait; each then writes a byte. Blocks its thread.
 private func reportListening(
   of count: Int, _ source: SharedDescriptor, _ environment: CommandEnvironment
 ) {
