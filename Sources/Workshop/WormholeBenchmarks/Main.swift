@@ -58,7 +58,7 @@ struct Main {
   }
 }
 
-/// The rows of a run for machines.
+/// A run's rows, for machines.
 struct Report: Encodable {
   let fileSystem: String
   let rows: [Row]
@@ -110,7 +110,7 @@ private struct Options {
     """
 
   init(_ arguments: [String]) throws {
-    // The build directory lies on a real disk, /tmp possibly not.
+    // The build directory is on a real disk, /tmp possibly not.
     let isBuilt = try ifPresent(fileStatus(".build"))?.kind == .directory
     directory = isBuilt ? ".build" : Program.environment("TMPDIR") ?? "/tmp"
     var list = ArgumentList(arguments)

@@ -16,7 +16,7 @@ final class Chaos {
   }
 
   private let container: SharedContainer
-  /// The director of the etcd that the container is on, if it is.
+  /// The director of the container's etcd, if it is on one.
   private let nemesis: Nemesis?
   private let directory: RunDirectory
   private let options: TortureOptions
@@ -70,7 +70,7 @@ final class Chaos {
     try nemesis?.heal()
   }
 
-  /// A pause that is longer than a lease on etcd; none for most stops, and in a directory.
+  /// A pause longer than a lease on etcd; none for most stops, and none in a directory.
   private func longPause() -> Duration? {
     nemesis != nil && random.chance(15) ? random.milliseconds(2_500...4_500) : nil
   }
@@ -106,7 +106,7 @@ final class Chaos {
   }
 
   private func act(now: ContinuousClock.Instant) throws {
-    // Names that are empty now are removed, even if a worker watches or is about to use them.
+    // Names that are now empty are removed, even if a worker watches or is about to use them.
     if nemesis == nil, options.kinds.contains(.values), random.chance(25) {
       for key in Workload.values(processes: options.processes) {
         if try container.removeEmptyName(key, .value) { counts.namesRemoved += 1 }
@@ -203,9 +203,9 @@ final class Chaos {
 final class WorkerProcess {
   let slot: Int
   let life: Int
-  /// The time to continue it; nil while it is not known to be stopped.
+  /// When to continue it; nil while it is not known to be stopped.
   var continuation: ContinuousClock.Instant?
-  /// Whether it was killed. It may have come to rest just before, and ends a moment later.
+  /// Whether it was killed. It may have just come to rest, and ends a moment later.
   var isKilled = false
   /// Whether it is at rest, and waits for the last values.
   var isIdle = false
@@ -215,7 +215,7 @@ final class WorkerProcess {
     slot = arguments.slot
     life = arguments.life
     process = try LineProcess(
-      // Each second one is of the other version.
+      // Every second one is the other version.
       arguments.life.isMultiple(of: 2)
         ? arguments.options.other ?? Program.executablePath() : Program.executablePath(),
       ["worker", jsonText(arguments)], readsErrors: false, endsWithThread: true)

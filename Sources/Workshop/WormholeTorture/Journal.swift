@@ -4,14 +4,14 @@ import WormholeEtcd
 import WormholeSystem
 import WormholeWorkshop
 
-/// The report of a worker: one entry per line, each with one write. So a process that is killed at
-/// any instruction leaves at most one torn line, which readers skip.
+/// A worker's report: one entry per line, each with one write. So a process that is killed at any
+/// instruction leaves at most one torn line, which readers skip.
 enum JournalEntry: Codable, Equatable {
   /// Before an operation.
   case began(key: String, HistoryOperation.Call, at: UInt64)
   /// Within an update, before its change: the value that it found, and the one that it is about to write.
   case tried(from: HistoryValue?, to: HistoryValue?)
-  /// The operation that began last has answered.
+  /// The last operation has answered.
   case answered(HistoryOperation.Answer, at: UInt64)
   /// It has failed, and certainly changed nothing.
   case withoutEffect
@@ -47,7 +47,7 @@ enum JournalEntry: Codable, Equatable {
   }
 }
 
-/// A promise of which a worker notices by itself that it is broken.
+/// A promise whose breach a worker notices by itself.
 enum Promise: String, Codable {
   case whole = "no value is torn or mixed"
   case together = "several values change in one step"
@@ -58,8 +58,8 @@ enum Promise: String, Codable {
   case everyChange = "a watch reports every change"
 }
 
-/// A part of an entry's way through a queue, or of a file's or a log message's. In a log each subscriber
-/// is a place to which the message goes.
+/// A step of an entry's way through a queue, or of a file's or a log message's. In a log, each
+/// subscriber is a place to which the message goes.
 struct Delivery: Codable, Equatable {
   let place: String
   /// It identifies the sender, because it continues from the sender's life; 0 for a consumer.
@@ -97,9 +97,9 @@ enum RequestEvent: Codable, Equatable {
 }
 
 extension [JournalEntry] {
-  /// Returns the operations that may have had an effect or returned information, in their order.
+  /// Returns the operations that may have had an effect or returned information, in order.
   ///
-  /// An operation without an end is one of unknown effect; an update that was not tried has had none.
+  /// An operation without an end has an unknown effect; an update that was not tried had none.
   func operations(of process: Int) -> [HistoryOperation] {
     var operations: [HistoryOperation] = []
     var current: (key: String, call: HistoryOperation.Call, beginning: UInt64, isTried: Bool)?

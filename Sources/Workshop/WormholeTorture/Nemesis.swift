@@ -22,7 +22,7 @@ final class Nemesis {
 
   /// How long a silent process counts as alive.
   static let lifetime: Duration = .seconds(2)
-  /// How long a call of its own may take; until then nothing else is disturbed.
+  /// How long one of its own calls may take; until then nothing else is disturbed.
   private static let patience: Duration = .seconds(1)
 
   private let members: EtcdMembers

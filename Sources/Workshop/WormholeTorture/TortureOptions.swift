@@ -9,10 +9,10 @@ struct TortureOptions: Codable {
   var seed = UInt64.random(in: 0...999_999)
   var directory: String?
   var brokenRule: String?
-  /// The program of each second worker: this one, built from another commit.
+  /// The program of every second worker: this one, built from another commit.
   var other: String?
   var kinds = Kind.ofDirectories
-  /// The number of members of the etcd that the container is on; nil for a directory.
+  /// The number of members of the container's etcd; nil for a directory.
   var members: Int?
   var isVerbose = false
 

@@ -109,8 +109,7 @@ struct TortureRun {
   }
 }
 
-/// The work of the main process, with which all work comes to its end. Its life continues the numbering of
-/// the workers.
+/// The main process's work, which completes all work. Its life continues the workers' numbering.
 struct FinalWork {
   let container: SharedContainer
   let directory: RunDirectory

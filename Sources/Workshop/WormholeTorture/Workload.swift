@@ -46,7 +46,7 @@ enum Workload {
 enum Kind: String, CaseIterable, Codable {
   /// Values and notifications, by calls that block.
   case values
-  /// A strand more for values: the same calls with `await`.
+  /// One more strand for values: the same calls with `await`.
   case task
   /// Guaranteed messages.
   case queues

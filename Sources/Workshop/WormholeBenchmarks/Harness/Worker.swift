@@ -29,9 +29,9 @@ final class Worker {
     return try answer()
   }
 
-  /// Gives workers a command at once, each of which answers how often it did its work.
+  /// Gives workers a command at once; each answers how often it did its work.
   ///
-  /// - Returns: The nanoseconds that each time takes of the whole, and the answers.
+  /// - Returns: Each time's share of the whole in nanoseconds, and the answers.
   static func race(
     _ workers: some Sequence<Worker>, _ line: String
   ) throws -> (time: Double, counts: [Double]) {
@@ -44,7 +44,7 @@ final class Worker {
   }
 }
 
-/// The other side: the program when it was started as a worker.
+/// The other side: the program when started as a worker.
 extension Worker {
   /// The jobs of workers, whose first argument is a directory or a socket.
   private static let jobs: [String: @Sendable ([String]) throws -> Void] = [
@@ -114,7 +114,7 @@ final class Heard<Element: Sendable>: Sendable {
     news.signal()
   }
 
-  /// - Returns: The time of the call with an element that is waited for.
+  /// - Returns: The time of the call with the awaited element.
   @discardableResult
   func wait(for isWanted: (Element) -> Bool) throws -> ContinuousClock.Instant {
     while true {

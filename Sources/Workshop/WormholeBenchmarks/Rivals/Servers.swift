@@ -7,7 +7,7 @@ import WormholeWorkshop
 
 /// A server for one run, which is killed when the value is released; nil if the program is not installed.
 final class RivalServer: Sendable {
-  /// The place where its clients find it.
+  /// Where its clients find it.
   let address: String
   private let process: LineProcess
 
@@ -26,7 +26,7 @@ final class RivalServer: Sendable {
 
   deinit {
     do throws(Errno) {
-      // That of Redis lies outside the run's directory.
+      // Redis's is outside the run's directory.
       if address.hasPrefix("/") { _ = try ifPresent(removeFile(address)) }
     } catch {
       Terminal.say("cannot remove \(address): \(error)")
@@ -56,7 +56,7 @@ final class RivalServer: Sendable {
 }
 
 extension FileDescriptor {
-  /// Waits for bytes of a server, which keeps the connection open.
+  /// Waits for bytes from a server, which keeps the connection open.
   func read(from server: String) throws -> [UInt8] {
     let bytes = try Program.read(from: rawValue, maximumBytes: 65_536)
     guard !bytes.isEmpty else { throw Failure(description: "\(server) closed the connection") }
@@ -64,7 +64,7 @@ extension FileDescriptor {
   }
 }
 
-/// One client of Redis, which sends a command and waits for its answer. For one thread at a time.
+/// A Redis client, which sends a command and waits for its answer. For one thread at a time.
 final class RedisConnection: Sendable {
   private let file: FileDescriptor
   /// It runs as long as it has clients.
@@ -150,7 +150,7 @@ final class RawEtcd: Sendable {
 
   private static let headerEnd = ArraySlice("\r\n\r\n".utf8)
 
-  /// Begins to watch a key; the connection has no other use then.
+  /// Begins to watch a key; the connection then has no other use.
   func watch(_ key: String) throws {
     try socket.writeAll(
       Self.request("watch", #"{"create_request":{"key":"\#(key.base64)"}}"#, isLast: true))
@@ -174,7 +174,7 @@ extension String {
   fileprivate var base64: String { Data(utf8).base64EncodedString() }
 }
 
-/// One client of NATS, which waits for each answer. For one thread at a time.
+/// A NATS client, which waits for each answer. For one thread at a time.
 final class NATSConnection {
   private let socket: FileDescriptor
   /// It runs as long as it has clients.
@@ -300,7 +300,7 @@ final class SQLiteQueue: Sendable {
       Statement(step: step, reset: reset, address: Int(bitPattern: statement)))
   }
 
-  /// Appends an entry in a transaction of its own.
+  /// Appends an entry in its own transaction.
   func send() throws {
     try insertion.withLock { insertion in
       let statement = OpaquePointer(bitPattern: insertion.address)

@@ -8,13 +8,12 @@ import WormholeWorkshop
 /// place are compared with the bare create, write, close and rename over; `Data` writes, which wait
 /// for the disk (fsync), with themselves; reads with the bare open, read and close.
 ///
-/// Each has its own directory, so that each finds only the inodes that it freed itself (see
-/// `Bench`).
+/// Each has its own directory, so that each finds only inodes that it itself freed (see `Bench`).
 ///
 /// Expected before the first measurement: 200 bytes at most twice the floor on ext4, where the
 /// floor waits for its blocks to be written out and ours does so once, too; 64 MiB at most 1.3
 /// times, because then the coordination itself does not count. No expectation on tmpfs, where the
-/// floor is six calls that touch memory only.
+/// floor is six calls that touch only memory.
 enum CoordinationRows {
   static func measure(_ bench: Bench) throws -> [Row] {
     try writes(bench) + [read(bench), presenters(bench)] + largeWrites(bench)
@@ -125,7 +124,7 @@ final class CoordinatedFile {
     try writeBare([UInt8]())
   }
 
-  /// Writes to the given place, without a rename of its own.
+  /// Writes to the given place, without its own rename.
   func write(_ content: [UInt8], _ options: WritingOptions = []) throws {
     try FileCoordinator().coordinate(writingItemAt: url, options: options) {
       let file = try FileDescriptor.open($0.path, [.writeOnly, .create, .truncate])

@@ -5,19 +5,19 @@ import WormholeTerminals
 import WormholeToolkit
 import WormholeWorkshop
 
-/// The program's own instructions and allocations for an operation in steady state. Time and system calls
-/// have other rows; these counts are the same on a busy machine, on each file system.
+/// The program's own instructions and allocations for an operation in steady state. Time and system
+/// calls have other rows; these counts are the same on a busy machine and on every file system.
 ///
 /// Expected: what the shortest code that keeps the promises takes, as far as it was ever tried.
 enum CountRows {
-  /// Enough repetitions that one of them is free of what happens once in a while.
+  /// Enough repetitions that one of them is free of occasional work.
   private static let times = 3
 
   private struct Operation {
     let name: String
-    /// The largest number of instructions that is expected in an optimized build.
+    /// The largest expected number of instructions in an optimized build.
     let limit: Double
-    /// Makes what it needs in a directory of its own, and returns the operation.
+    /// Makes what it needs in its own directory, and returns the operation.
     let prepare: @Sendable (SharedContainer) throws -> () throws -> Void
   }
 

@@ -14,7 +14,7 @@ enum DefaultsRows {
   static func measure(_ bench: Bench) throws -> [Row] {
     let container = try bench.container("defaults")
     let ours = GroupDefaults(in: container)
-    // Its file lies in the user's configuration, so on that file system.
+    // Its file is in the user's configuration, so on that file system.
     let name = "benchmarks-\(ProcessInfo.processInfo.processIdentifier)"
     guard let theirs = UserDefaults(suiteName: name) else {
       throw Failure(description: "there are no UserDefaults here")
@@ -50,7 +50,7 @@ enum DefaultsRows {
     return rows + [besideUpdate, try setAmongMany(bench, container)]
   }
 
-  /// One of 1,000 settings, beside the only one of a suite: each set writes the whole suite.
+  /// One of 1,000 settings, against the only one in a suite: each set writes the whole suite.
   private static func setAmongMany(_ bench: Bench, _ container: SharedContainer) throws -> Row {
     let (many, one) = (
       GroupDefaults(suite: "many", in: container), GroupDefaults(suite: "one", in: container)

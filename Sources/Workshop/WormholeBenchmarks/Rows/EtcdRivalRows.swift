@@ -2,7 +2,7 @@ import Wormhole
 import WormholeSystem
 import WormholeWorkshop
 
-/// The same container beside what people would take instead: etcdctl, Redis and NATS, each if it is
+/// The same container beside what people would use instead: etcdctl, Redis and NATS, each if it is
 /// installed.
 extension EtcdRows {
   private static let observers = 100
@@ -15,7 +15,7 @@ extension EtcdRows {
 
   private func role() throws -> Row {
     let (presence, raw) = (container.presence("lock"), try connection())
-    // Keeps the session, as a program does that is present.
+    // Keeps the session, like a program that is present.
     let session = try container.presence("owner").enter()
     defer { session.close() }
     let change = RawEtcd.transaction("raw-lock", Self.text)

@@ -197,7 +197,7 @@ struct EtcdRows {
       floor: { for request in requests { try raw.ask(request) } })
   }
 
-  /// Measures threads that publish at once: each publication's part of the whole.
+  /// Measures threads that publish at once: each publication's share of the whole.
   private func crowd() throws -> [Row] {
     let writers = 8
     let values = (0..<writers).map { container.value("crowd-\($0)") }
@@ -246,11 +246,11 @@ struct EtcdRows {
     }
   }
 
-  /// Measures how long a publication takes to its observer if the member of both has just been
+  /// Measures how long a publication takes to reach its observer if the member of both was just
   /// killed.
   private func reconnecting() throws -> Row {
     let observed = try ObservedCount(container.value("reconnecting"))
-    // Each member in turn, so the one that serves is among them once in each round.
+    // Each member in turn, so the serving one is among them once in each round.
     let times = try (1...6).map { round in
       try observed.publish()
       members.nodes[round % 3].end()
@@ -274,7 +274,7 @@ struct EtcdRows {
   }
 }
 
-/// A value of ascending numbers, and what its observers have heard.
+/// A value with ascending numbers, and what its observers have received.
 final class ObservedCount {
   private let value: Value
   private let heard: [Heard<UInt64>]

@@ -20,7 +20,7 @@ enum FileRows {
     return [
       try bench.compare(
         "file of \(megabytes) MiB", .milliseconds, rounds: bench.isQuick ? 3 : 7,
-        // 0.95 of the speed of cp.
+        // 0.95 of cp's speed.
         expected: .ratioAtMost(1 / 0.95),
         notes: ["floor: cp in the same file system; until the handler has returned"],
         ours: { try transfer(large) },
@@ -39,7 +39,7 @@ enum FileRows {
 
   /// Makes two peers in one process.
   ///
-  /// - Returns: What transfers a file from one to the other, and returns the time.
+  /// - Returns: A function that transfers a file from one to the other, and returns the time.
   private static func transferring(_ bench: Bench) throws -> (_ path: String) throws -> Double {
     let container = try bench.container("file-peers")
     let sender = try PeerSession("sender", in: container)

@@ -107,18 +107,18 @@ enum ObserverRows {
   }
 }
 
-/// Costs that grow with the size of a value, with the number of processes at work, and with the number of
+/// Costs that grow with the size of a value, the number of processes at work, and the number of
 /// names. The floor of a row about many is our own code with few.
 enum ScaleRows {
-  /// The two numbers of processes that one row compares: few are as many as the machine may have cores.
+  /// The two numbers of processes that one row compares; few: as many as a machine may have cores.
   private static let processes = (few: 2, many: 64)
 
   static func measure(_ bench: Bench) throws -> [Row] {
     try [20, 2_048].flatMap { try sized($0, bench) } + [crowd(bench)]
   }
 
-  /// Measures publishing and reading a large value, beside the bare calls with as many bytes. A value of
-  /// more than a block is published when its content is written, and so is the floor's.
+  /// Measures publishing and reading a large value, beside the bare calls with as many bytes. A
+  /// value of more than a block is published once its content is written, and so is the floor's.
   private static func sized(_ kibibytes: Int, _ bench: Bench) throws -> [Row] {
     let bytes = kibibytes << 10
     let size = kibibytes < 1_024 ? "\(kibibytes) KiB" : "\(kibibytes >> 10) MiB"
@@ -140,8 +140,8 @@ enum ScaleRows {
     ]
   }
 
-  /// Measures processes that change values of their own in one container at the same time: each change's
-  /// part of the whole.
+  /// Measures processes that change their own values in one container at the same time: each
+  /// change's share of the whole.
   private static func crowd(_ bench: Bench) throws -> Row {
     let place = try bench.directory("crowd")
     _ = try SharedContainer(path: place)

@@ -4,8 +4,8 @@ import WormholeSystem
 import WormholeToolkit
 import WormholeWorkshop
 
-/// Presences and notifications: above all the time from a SIGKILL to the observer's call. The floor is the kernel's report: the close of
-/// the dead process's file as an inotify event, and the release of its lock.
+/// Presences and notifications: above all the time from a SIGKILL to the observer's call. The floor
+/// is the kernel's report: an inotify event for the closed file, and its lock's release.
 enum PresenceRows {
   static func measure(_ bench: Bench) throws -> [Row] {
     let presence = try bench.container("presence").presence("here")

@@ -11,7 +11,7 @@ extension QueueRows {
       + consuming(bench)
   }
 
-  /// Measures fifty threads of one process that send at once: each send's part of the whole.
+  /// Measures fifty threads of one process that send at once: each send's share of the whole.
   private static func gathering(_ bench: Bench) throws -> Row {
     let (sender, raw) = try sides(bench, "queue-many")
     let each = bench.scaled(100)
@@ -28,7 +28,7 @@ extension QueueRows {
 
   private static let processes = 8
 
-  /// Measures processes that send to one queue at once: each send's part of the whole. They share
+  /// Measures processes that send to one queue at once: each send's share of the whole. They share
   /// only the file system, which commits for all waiting processes.
   private static func crowding(_ bench: Bench) throws -> Row {
     let place = try bench.directory("queue-crowd")
@@ -74,7 +74,7 @@ enum QueueDepthRows {
     let fullConsumer = try full.consume()
     let emptyConsumer = try empty.consume()
     while try emptyConsumer.next(until: .now)?.acknowledge() != nil {}
-    // Four times as many as are sent together at the most.
+    // Four times the largest number that is sent together.
     let count = 4 * 512
     let take = try bench.compare(
       "queue: take, \(waiting) wait / 0 wait", rounds: bench.rounds, expected: .ratioAtMost(1.1),
@@ -139,7 +139,7 @@ enum QueueRivalRows {
   private static let padding = String(repeating: "x", count: 152)
   private static let number = Atomic(10_000_000)
 
-  /// Each payload differs, because the entries of a file would otherwise share one string.
+  /// Each payload differs, because a file's entries would otherwise share one string.
   static var payload: PropertyListValue {
     .string("\(number.add(1, ordering: .relaxed).newValue)" + padding)
   }
@@ -204,7 +204,7 @@ enum QueueRivalRows {
     ]
   }
 
-  /// - Returns: The nanoseconds that each send takes of the whole.
+  /// - Returns: Each send's share of the whole in nanoseconds.
   static func inTasks(
     _ each: Int, _ send: @escaping @Sendable () async throws -> Void
   ) throws -> Double {

@@ -35,8 +35,8 @@ enum RequestRows {
     return try rows + [together(bench, session)]
   }
 
-  /// Measures many requests at once: each request's part of the whole. The floor is our own code with
-  /// a few of them.
+  /// Measures many requests at once: each request's share of the whole. The floor is our own code
+  /// with a few of them.
   private static func together(_ bench: Bench, _ session: PeerSession) throws -> Row {
     let (few, many) = (100, bench.scaled(10_000))
     var bytes = 0.0
@@ -53,7 +53,7 @@ enum RequestRows {
             group.leave()
           }
         }
-        // Nearly all are under way now. Later rounds find the memory of the first.
+        // Nearly all are now under way. Later rounds find the memory of the first.
         if count == many {
           bytes = max(bytes, (try ObserverRows.residentBytes() - before) / Double(count))
         }

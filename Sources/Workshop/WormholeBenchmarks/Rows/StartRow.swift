@@ -9,7 +9,7 @@ enum StartRow {
   private static let staticBuild =
     build + " --scratch-path .build/static -Xswiftc -static-executable -Xlinker -s"
 
-  /// The program of that build; this one is `.build/PLATFORM/release/benchmarks`.
+  /// The program from that build; this one is `.build/PLATFORM/release/benchmarks`.
   ///
   /// - Parameter loadsLibraries: Whether to use the build beside this one: a static program cannot
   ///   load the library that etcd needs.

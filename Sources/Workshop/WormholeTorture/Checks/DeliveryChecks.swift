@@ -3,7 +3,7 @@ import Wormhole
 /// The checks of the journals for one kind of guaranteed delivery: messages, files, or a log's messages.
 ///
 /// A worker records an action before and after it. It may be killed in between, so an action that
-/// has only begun may have happened or not.
+/// has only begun may or may not have happened.
 struct DeliveryChecks {
   private struct Entry {
     let place: String
@@ -79,7 +79,7 @@ struct DeliveryChecks {
     }
   }
 
-  /// The checks; without those of what cannot happen in a log, in which nothing is cancelled.
+  /// The checks; for a log without those of what cannot happen there: nothing is cancelled.
   func all(isLog: Bool = false) -> [Check] {
     [noneLost] + (isLog ? [] : [noneCancelled]) + [repeatsMarked, inOrder, oneConsumer]
   }
@@ -138,7 +138,7 @@ struct DeliveryChecks {
       firstOf: evidence)
   }
 
-  /// No entry of a sender is delivered for the first time after a later one.
+  /// No sender's entry is delivered for the first time after a later one.
   private var inOrder: Check {
     var evidence: [String] = []
     var count = 0

@@ -2,7 +2,7 @@ import WormholeWorkshop
 
 struct JournalChecks {
   let records: Records
-  /// Whether to check what observers and watches on etcd received, too.
+  /// Whether to also check what observers and watches on etcd received.
   var isOnEtcd = false
 
   var all: [Check] {
@@ -52,8 +52,8 @@ struct JournalChecks {
   /// The time of one check.
   private typealias Look = (from: UInt64, to: UInt64)
 
-  /// Returns the contradiction in a check's answer, given the check before it and the posts. One without an
-  /// end is a killed process's, and may or may not have taken effect by then.
+  /// Returns the contradiction in a check's answer, given the check before it and the posts. A
+  /// check without an end is a killed process's, and may or may not have taken effect by then.
   private static func contradiction(
     _ before: Look, _ now: Look, heard: Bool, among posts: [HistoryOperation]
   ) -> String? {
@@ -74,7 +74,7 @@ struct Check {
   let promise: String
   /// The extent of the check, for a promise that holds: "1234 reads".
   let extent: String
-  /// The offences in words, the first one first; empty if the promise holds.
+  /// The offenses in words, in order; empty if the promise holds.
   let evidence: [String]
 
   var holds: Bool { evidence.isEmpty }
@@ -85,7 +85,7 @@ struct Check {
     self.evidence = evidence
   }
 
-  /// A check with the first three offences, and the number of the others.
+  /// A check with the first three offenses, and the number of the others.
   init(_ promise: String, _ extent: String, firstOf offences: [String]) {
     let others = offences.count > 3 ? ["and \(offences.count - 3) more"] : []
     self.init(promise, extent, evidence: offences.prefix(3) + others)
@@ -107,8 +107,8 @@ struct HistoryChecks {
 
   private var everything: [HistoryOperation] { records.operations + records.observations }
 
-  /// A counter equals the number of its increments; an increment that a kill interrupted may count
-  /// or not.
+  /// A counter equals the number of its increments; an increment that a kill interrupted may or may
+  /// not count.
   private var noLostUpdate: Check {
     var total = 0
     var evidence: [String] = []

@@ -101,14 +101,14 @@ struct Leftovers {
   }
 }
 
-/// The check that a process which is stopped for longer than its lease is absent on etcd, and
-/// present again when it continues.
+/// The check that a process stopped for longer than its lease is absent on etcd, and present again
+/// when it continues.
 func checkAbsence(of worker: WorkerProcess?, _ container: SharedContainer) throws -> Check {
   let promise = "a process that is stopped for too long is absent, and returns"
   guard let worker else { return Check(promise, "no process", evidence: []) }
   let presence = container.presence(PresenceWatch.name)
   func becomes(present: Bool) throws -> Bool {
-    // The lifetime of its lease, twice: etcd counts it from the last sign of life, and its looks for
+    // Twice its lease's lifetime: etcd counts it from the last sign of life, and its looks for
     // leases that have ended are not exact. The rest is for a busy machine.
     try poll(until: .now + Nemesis.lifetime * 2 + .seconds(6), every: .milliseconds(50)) {
       try presence.members().contains { $0.processID == worker.processID } == present
@@ -122,7 +122,7 @@ func checkAbsence(of worker: WorkerProcess?, _ container: SharedContainer) throw
   return Check(promise, "worker \(worker.life)", evidence: evidence)
 }
 
-/// The check that a restored snapshot is noticed, after which revisions are repeated.
+/// The check that a restored snapshot, after which revisions are repeated, is noticed.
 ///
 /// The workers are at rest, so they lose nothing by it. Their knowledge of the history is wrong
 /// from then on: the final changes show whether they observe later changes, and are present again.

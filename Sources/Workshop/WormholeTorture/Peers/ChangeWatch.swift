@@ -2,12 +2,12 @@ import Synchronization
 import WormholeEtcd
 import WormholeSystem
 
-/// A watch of all keys of the container, which misses no change.
+/// A watch of all of the container's keys, which misses no change.
 final class ChangeWatch: Sendable {
   private struct State {
     var reported = ReportedChanges()
     var watch: EtcdWatch?
-    /// Whether it has to begin, at first and after a compaction that was faster: then changes may
+    /// Whether it has to begin: at first, and after a compaction that was faster, when changes may
     /// be missing.
     var mustRead = true
   }
@@ -23,7 +23,7 @@ final class ChangeWatch: Sendable {
     self.recorder = recorder
   }
 
-  /// Reads and watches, on a thread of its own, and again whenever the history is gone.
+  /// Reads and watches, on its own thread, and again whenever the history is gone.
   func begin() throws {
     try startThread(name: "change watch") { [weak self] in
       while let self {
@@ -48,7 +48,7 @@ final class ChangeWatch: Sendable {
     }
   }
 
-  // On the thread of the watches.
+  // On the watches' thread.
   private func hear(_ news: EtcdNews) {
     switch news {
     case .events(let events):

@@ -6,7 +6,7 @@ import WormholePeers
 import WormholeSystem
 import WormholeWorkshop
 
-/// The work of a worker besides values and notifications, each kind on a thread of its own.
+/// A worker's work besides values and notifications, each kind on its own thread.
 final class Companions {
   /// One turn of a strand's job. A replacement while the process was stopped is not a failure; any other
   /// error is.
@@ -110,7 +110,7 @@ final class Companions {
     let deadline = ContinuousClock.now + .seconds(40)
     // Without the list it waits for nothing; a file that the restore removes then fails its check.
     for transfer in (try? session.fileTransfers()) ?? [] {
-      // A transfer that failed is an answer, too; the check of files looks for it on the other side.
+      // A failed transfer is also an answer; the check of files looks for it on the other side.
       _ = try? transfer.waitUntilStored(until: deadline)
     }
   }

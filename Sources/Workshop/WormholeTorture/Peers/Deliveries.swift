@@ -5,7 +5,7 @@ import WormholePropertyLists
 import WormholeSystem
 import WormholeWorkshop
 
-/// Two queues, to which each worker sends by the name of its slot.
+/// Two queues, to which each worker sends under its slot's name.
 struct QueueDeliveries: Deliveries {
   let words = (send: "send", cancel: "cancel", consume: "consume")
   let places = ["torture/0", "torture/1"]
@@ -48,7 +48,7 @@ extension Wormhole.Queue.Consumer: DeliverySource {
   }
 }
 
-/// A log: to each of its subscribers it is a queue whose consumer it is.
+/// A log: for each subscriber, a queue with the subscriber as its consumer.
 struct LogDeliveries: Deliveries {
   let words = (send: "append", cancel: "", consume: "follow")
   let places = ["a", "b"]
@@ -58,7 +58,7 @@ struct LogDeliveries: Deliveries {
 
   init(_ container: SharedContainer, slot: Int) throws {
     log = container.log("torture/log")
-    // Removing messages has tests of its own.
+    // Removing messages has its own tests.
     try log.setBounds(.init(messages: 10_000_000, bytes: 1 << 34))
     self.slot = slot
   }
@@ -96,7 +96,7 @@ extension Log.Reader: DeliverySource {
 struct FileDeliveries: Deliveries {
   let words = (send: "transfer", cancel: "cancel a transfer", consume: "receive")
   let sendingTurns = 30
-  /// Copies go on after a deadline.
+  /// Copying continues after a deadline.
   let areTimed = false
   private let session: PeerSession
   private let directory: RunDirectory

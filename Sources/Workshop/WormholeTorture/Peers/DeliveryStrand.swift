@@ -14,7 +14,7 @@ protocol Deliveries: Sendable {
 
   /// Gets ready for a turn.
   func activate() throws
-  /// Returns the places that the next entry goes to: one, or all subscribers of a log.
+  /// Returns the places to which the next entry goes: one, or all subscribers of a log.
   func targets(_ random: inout SeededGenerator) -> [String]
   func send(
     _ number: UInt64, to targets: [String], _ random: inout SeededGenerator
@@ -28,13 +28,13 @@ protocol Deliveries: Sendable {
 
 struct SentEntry {
   let id: String
-  /// Nil where nothing can be cancelled.
+  /// Nil if nothing can be cancelled.
   var cancel: (@Sendable () throws -> Bool)?
 }
 
 /// A consumer of entries.
 protocol DeliverySource {
-  /// How often it has joined, because one that was replaced may join again.
+  /// How often it has joined: one that was replaced may join again.
   var tenures: Int { get }
   /// Takes the next entry.
   func take(until deadline: ContinuousClock.Instant) throws -> TakenEntry?
@@ -51,7 +51,7 @@ struct TakenEntry {
   /// Whether asking for the next one acknowledges it.
   var isSettledByNext = false
   let acknowledge: () throws -> Void
-  /// Nil where no entry can fail.
+  /// Nil if no entry can fail.
   var fail: (() throws -> Void)?
 }
 
@@ -204,7 +204,7 @@ final class DeliveryStrand: Sendable {
       try noteTenure(since: beginning)
     }
 
-    /// Notes that it is the consumer; once for each time that it has joined.
+    /// Notes that it is the consumer, once for each time that it joined.
     private func noteTenure(since beginning: UInt64) throws {
       guard source.tenures > tenures else { return }
       (tenure, tenures) = (strand.recorder.newTenure(), source.tenures)

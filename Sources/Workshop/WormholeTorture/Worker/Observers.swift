@@ -6,9 +6,9 @@ import WormholeWorkshop
 
 /// The values and notifications that a worker receives, recorded as reads of separate processes.
 ///
-/// In a directory a delivered value was read after the previous one had been handled and before it is
-/// handled itself. Some order of all operations must explain it between these two moments. On etcd an
-/// observer may be behind, but it never receives an older revision after a newer one.
+/// In a directory a delivered value was read after the previous one had been handled and before it
+/// is itself handled. Some order of all operations must explain it between these two moments. On
+/// etcd an observer may be behind, but it never receives an older revision after a newer one.
 final class Observers: Sendable {
   private struct State {
     var latest: [String: HistoryValue?] = [:]
@@ -70,7 +70,7 @@ final class Observers: Sendable {
     } catch let error as Content.Torn {
       recorder.noteOrEnd(.broke(.whole, "observer: \(error)"))
     } catch {
-      // It is called when it cannot follow the key any longer, and again when it can.
+      // It is called when it can no longer follow the key, and again when it can.
       recorder.noteOrEnd(recorder.entry(error, in: "observer of \(key)"))
     }
   }

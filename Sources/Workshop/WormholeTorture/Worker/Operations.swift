@@ -115,7 +115,7 @@ struct Operations {
     }
   }
 
-  /// Reads the twins one after the other: the second one may have changed in between, but it is not
+  /// Reads the twins one after another: the second one may have changed in between, but it is not
   /// older than the first one.
   func readTwins(_ first: Int) throws {
     let keys = [Workload.twins[first], Workload.twins[1 - first]]

@@ -19,12 +19,12 @@ final class Recorder: Sendable {
   /// Whether all workers rest or have ended, so that no error has an excuse.
   private let isAlone: Bool
 
-  /// The time by which an operation may exceed its deadline, because the machine may be busy. Time when
-  /// the process itself did not run is subtracted (`Pulse`).
+  /// The time by which an operation may exceed its deadline, because the machine may be busy. Time
+  /// when the process itself did not run is subtracted (`Pulse`).
   static let allowance: Duration = .seconds(5)
 
-  /// How long a read or a post may take, which has no deadline: it waits for nothing in a directory; on etcd
-  /// it has 10 seconds.
+  /// How long a read or a post, which has no deadline, may take: in a directory it waits for
+  /// nothing; on etcd it has 10 seconds.
   var patienceWithoutDeadline: Duration { isOnEtcd ? CallLimit.standardWait : .zero }
 
   init(
@@ -172,8 +172,8 @@ extension Recorder {
   /// Notes a call that took too long.
   func check(_ watch: Stopwatch, patience: Duration, _ what: @autoclosure () -> String) throws {
     let took = watch.elapsed
-    // After its deadline a call on etcd still has one second for a round trip, at most twice: for what
-    // was known, and for what it then reads. The rest is for a busy machine.
+    // After its deadline a call on etcd still has one second for a round trip, at most twice: for
+    // what was known, and for what it then reads. The rest is for a busy machine.
     if took > max(patience, .zero) + (isOnEtcd ? .seconds(4) : Self.allowance) {
       try note(.broke(.inTime, "\(what()) took \(took), its deadline was \(patience) away"))
     }
@@ -200,7 +200,7 @@ enum Pulse {
 
   private static let state = Mutex(State())
   private static let interval: Duration = .milliseconds(10)
-  /// A longer pause between two ticks is one of the whole process.
+  /// A longer pause between two ticks is a pause of the whole process.
   private static let shortest: UInt64 = 100_000_000
 
   static func begin() throws(Errno) {

@@ -21,7 +21,7 @@ final class Worker {
   private var random: SeededGenerator
   private var lastRead: [String: HistoryValue?] = [:]
 
-  /// The time until an observer must have received the last value, on a busy machine.
+  /// The time in which an observer must receive the last value, on a busy machine.
   private static let reach: Duration = .seconds(10)
 
   init(_ arguments: WorkerArguments) throws {
@@ -88,7 +88,7 @@ final class Worker {
     // Sometimes in the past: the operation then succeeds only if the lease is free.
     if random.chance(8) { terms.patience = random.milliseconds(-5...60) }
     if random.chance(3) {
-      // Running, but overdue nevertheless.
+      // Running, but still overdue.
       terms.term = .milliseconds(10)
       terms.disturbance.pause = random.milliseconds(5...40)
     }

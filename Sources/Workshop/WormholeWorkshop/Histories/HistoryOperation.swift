@@ -5,15 +5,15 @@ package typealias HistoryValue = UInt64
 /// One operation on one register, as its calling process saw it.
 ///
 /// Times are nanoseconds of one clock that all recording processes share (CLOCK_BOOTTIME). A thread
-/// that makes calls of its own counts as a process.
+/// that makes its own calls counts as a process.
 package struct HistoryOperation: Hashable, Codable, Sendable {
   package enum Call: Hashable, Codable, Sendable {
     case read
     /// `nil` removes the content.
     case write(HistoryValue?)
-    /// Replaces `expected` by `new`, in one step, if the register holds `expected`.
+    /// Replaces `expected` with `new`, in one step, if the register holds `expected`.
     case compareAndSwap(expected: HistoryValue?, new: HistoryValue)
-    /// Reads `from` and replaces it by `to`, in one step. If the outcome is unknown, this is the
+    /// Reads `from` and replaces it with `to`, in one step. If the outcome is unknown, this is the
     /// last attempt, which may have taken effect.
     case update(from: HistoryValue?, to: HistoryValue?)
   }

@@ -81,7 +81,7 @@ package func findBackwardRead(in operations: [HistoryOperation]) -> BackwardRead
   return nil
 }
 
-/// Returns the first operation, by its call, that found a value which no operation of the history
+/// Returns the first operation, by its call, that found a value that no operation of the history
 /// can have written.
 ///
 /// The check is cheap (two passes) and ignores time. `initial` holds the initial contents of

@@ -83,7 +83,7 @@ struct Search {
     return write
   }
 
-  /// Pushes the choices of the present configuration; optional steps are tried last.
+  /// Pushes the choices of the current configuration; optional steps are tried last.
   private mutating func branch() {
     branches.append((trail.count, candidates.count))
     var optional: [Int] = []

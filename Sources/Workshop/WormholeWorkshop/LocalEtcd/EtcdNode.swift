@@ -3,8 +3,8 @@ package import WormholeEtcd
 import WormholeSystem
 import WormholeToolkit
 
-/// A member of a cluster of etcd on loopback, with its data in a directory of its owner. It ends
-/// when this value is released.
+/// A member of an etcd cluster on loopback, with its data in its owner's directory. It ends when
+/// this value is released.
 package final class EtcdNode: Sendable {
   package struct Setting: Sendable {
     package var scheme = "http"
@@ -14,8 +14,8 @@ package final class EtcdNode: Sendable {
     /// started here.
     package var launcher: [String] = []
     package var flags: [String] = []
-    /// Whether it waits for the disk and for elections as long as by default. Otherwise a kill loses
-    /// nothing that was written all the same, because the machine keeps running.
+    /// Whether it waits for the disk and for elections as long as by default. Even if not, a kill
+    /// loses nothing that was written, because the machine keeps running.
     package var isMeasured = false
     /// The directory in which its own one is made.
     package var directory: String
@@ -41,7 +41,7 @@ package final class EtcdNode: Sendable {
     init(_ child: consuming ChildProcess) { self.child = child }
   }
 
-  /// How long a call of its own may take, and a stop.
+  /// How long one of its own calls may take, and a stop.
   private static let patience: Duration = .seconds(30)
 
   /// - Parameters:
@@ -117,7 +117,7 @@ package final class EtcdNode: Sendable {
       try ended.child.send(.kill)
       _ = try ended.child.wait(until: .now + Self.patience)
     } catch {
-      // It has ended already, which is the aim.
+      // It has already ended, which is the aim.
       return
     }
   }
@@ -195,11 +195,11 @@ package final class EtcdNode: Sendable {
     return String(decoding: answer.content, as: UTF8.self)
   }
 
-  /// A port on which no process listens now, and which no connection gets for its own end: so a
+  /// A port on which no process listens now, and that no connection gets for its own end, so a
   /// member finds it free when restarted. The kernel gives connections ports from 32768 on.
   package static func freePort() throws -> UInt16 { try listen { _ in }.port }
 
-  /// Counts up, so that this process gives no port twice that a member does not use yet.
+  /// Counts up, so that this process does not give a port twice before a member uses it.
   private static let lastPort = Atomic(UInt.random(in: 0..<22_000))
 
   /// Listens on a free port, and gives the listener to `use`.
@@ -226,13 +226,13 @@ package final class EtcdMembers: Sendable {
     let peers = try (0..<count).map { _ in "http://127.0.0.1:\(try EtcdNode.freePort())" }
     var setting = setting
     if !setting.isMeasured {
-      // Twice as quick as by default: elections are waited for.
+      // Twice as fast as by default: elections are waited for.
       setting.flags += ["--heartbeat-interval", "50", "--election-timeout", "500"]
     }
     nodes = try peers.indices.map { [setting] in try EtcdNode(setting, index: $0, of: peers) }
   }
 
-  /// A client that asks a member first, and the next ones after it.
+  /// A client that asks one member first, then the next ones.
   package func client(
     first: Int = 0, _ change: (inout EtcdConfiguration) -> Void = { _ in }
   ) -> EtcdClient {

@@ -1,8 +1,8 @@
 import Synchronization
 import WormholeSystem
 
-/// A proxy before a member of etcd that loses answers to transactions and puts (they are made, and
-/// the connection ends before the answer), cuts connections, and blocks all of them for a while.
+/// A proxy for an etcd member that loses answers to transactions and puts (they are made, and the
+/// connection ends before the answer), cuts connections, and blocks all of them for a while.
 package final class LossyProxy: Sendable {
   package let endpoint: String
   private let listener: SharedDescriptor
@@ -13,7 +13,7 @@ package final class LossyProxy: Sendable {
     let onRequest: @Sendable (_ path: String) -> Void
     let answers = Atomic(0)
     let lost = Atomic(0)
-    /// One answer in so many is lost; 0 for none.
+    /// One in this many answers is lost; 0 for none.
     let share: Atomic<Int>
     let isBlocked = Atomic(false)
     let connections = Mutex<[Int32: SharedDescriptor]>([:])
@@ -86,7 +86,7 @@ package final class LossyProxy: Sendable {
     block()
   }
 
-  /// From now on one answer in so many is lost; none if it is 0.
+  /// From now on one in this many answers is lost; none if it is 0.
   package func lose(oneIn share: Int) { traffic.share.store(share, ordering: .relaxed) }
 
   package func cut() {
@@ -94,7 +94,7 @@ package final class LossyProxy: Sendable {
     for client in open { client.descriptor.endConnection() }
   }
 
-  /// From now on nothing passes through the present connections, although they stay open.
+  /// From now on nothing passes through the current connections, although they stay open.
   ///
   /// - Parameter path: of their requests, if only some connections are meant.
   package func silence(_ path: String? = nil) {
@@ -150,7 +150,7 @@ package final class LossyProxy: Sendable {
         }
       }
     } catch {
-      // One of the two is gone, which the other one sees.
+      // One of the two is gone, which the other sees.
       return
     }
   }

@@ -2,10 +2,10 @@ import Glibc
 import WormholeShims
 import WormholeSystem
 
-/// What one operation does in its process, counted instruction by instruction: the same on a busy machine.
+/// What one operation does in its process, counted by instruction: the same on a busy machine.
 ///
-/// The process that counts starts another one and traces it (ptrace(2)); both use this type. Another thread
-/// of the traced process is not counted.
+/// The process that counts starts another one and traces it (ptrace(2)); both use this type. Other
+/// threads of the traced process are not counted.
 package struct CountedWork {
   /// The instructions of the program, not of the kernel.
   package let instructions: Int
@@ -14,10 +14,10 @@ package struct CountedWork {
 
   /// Repeats an operation that the process that started this one counts.
   ///
-  /// - Throws: The error of the operation, or EPERM if this process is traced already.
+  /// - Throws: The error of the operation, or EPERM if this process is already traced.
   package static func offer(times: Int, _ operation: () throws -> Void) throws {
     guard ctrace_be_traced() != -1 else { throw Errno(rawValue: errno) }
-    // What lies between these two is the work of a mark.
+    // The work between these two is the work of a mark.
     ctrace_stop_at_mark()
     ctrace_stop_at_mark()
     for _ in 0..<times {
@@ -28,7 +28,7 @@ package struct CountedWork {
 
   /// The address of malloc(3) in this process, which the process that counts has to know.
   package static var allocator: Int {
-    // Nothing but a program without malloc(3) has none.
+    // Only a program without malloc(3) has none.
     Int(bitPattern: dlsym(nil, "malloc"))
   }
 
@@ -51,7 +51,7 @@ package struct CountedWork {
     }
     let mark = try work()
     let works = try (0..<times).map { _ in try work() }
-    // It ends now, and has no more marks.
+    // It now ends, and has no more marks.
     while ctrace_continue(process, 0, vdso, nil) != -1 {}
     instructions = Int((works.map(\.instructions).min() ?? 0) - mark.instructions)
     allocations = Int(works.map(\.visits).min() ?? 0)

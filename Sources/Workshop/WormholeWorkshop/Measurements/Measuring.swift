@@ -4,7 +4,7 @@ package import Wormhole
 import WormholeSystem
 package import WormholeToolkit
 
-/// The reason why a row cannot be measured.
+/// Why a row cannot be measured.
 package typealias Failure = LineProcess.Failure
 
 /// Returns the nanoseconds for each of `count` runs of an operation.
@@ -45,10 +45,10 @@ package func alternate(
     rounds: rounds, operations.map { operation in { try nanosecondsPerRun(count, operation) } })
 }
 
-/// Measures `count` senders that work at once, each `each` times on a thread of its own.
+/// Measures `count` senders that work at once, each `each` times on its own thread.
 ///
 /// - Parameter make: Returns the operation of a sender.
-/// - Returns: The nanoseconds that each run takes of the whole.
+/// - Returns: Each run's share of the whole in nanoseconds.
 package func nanosecondsPerRun(
   threads count: Int, each: Int, _ make: (Int) -> @Sendable () throws -> Void
 ) throws -> Double {
@@ -75,7 +75,7 @@ package final class FirstFailure: Sendable {
 
   package func note(_ error: any Error) { first.withLock { $0 = $0 ?? error } }
 
-  /// Runs the code of a thread, which has no caller for its errors.
+  /// Runs a thread's code, which has no caller for its errors.
   package func noting(_ body: () throws -> Void) { do { try body() } catch { note(error) } }
 
   package func check() throws { if let error = first.withLock({ $0 }) { throw error } }
@@ -111,7 +111,7 @@ extension [Double] {
   /// The median of measurements, of which there is at least one.
   package var median: Double { quantile(0.5) ?? .nan }
 
-  /// Returns the value below which a part of all values lies; nil without values.
+  /// Returns the value below which a part of all values is; nil without values.
   package func quantile(_ part: Double) -> Double? {
     guard !isEmpty else { return nil }
     return sorted()[Swift.min(Int(part * Double(count)), count - 1)]

@@ -9,11 +9,11 @@ package enum Ear: String, CaseIterable, Sendable {
   case blocked, handler, task
 }
 
-/// One side of a game of ping-pong through two values, of which it hears one and sends the other.
+/// One side of a game of ping-pong through two values: it receives one and sends the other.
 package protocol Side: Sendable {
   func send(_ number: UInt64) throws
-  /// Calls a closure with each number that is heard from now on, as that kind of listener is called. A
-  /// blocked one has a thread of its own, which ends after the number `Game.last`.
+  /// Calls a closure with each number received from now on, as that kind of listener is called. A
+  /// blocked one has its own thread, which ends after the number `Game.last`.
   func listen(_ ear: Ear, _ body: @escaping @Sendable (UInt64) -> Void) throws
 }
 
@@ -41,8 +41,7 @@ package final class Game: Sendable {
   private let state = Mutex(State())
   private let isOver = DispatchSemaphore(value: 0)
 
-  /// - Parameter failure: What the threads of both sides, as far as they are in this process, report
-  ///   to.
+  /// - Parameter failure: Gets the failures of the threads of both sides that are in this process.
   package init(_ side: any Side, _ ear: Ear, _ failure: FirstFailure = FirstFailure()) throws {
     self.side = side
     self.failure = failure
@@ -151,7 +150,7 @@ package final class Paddle: Side {
     try sending.withLock { _ in try sent.publish(RawValue.content(number)) }
   }
 
-  /// Reads on a thread of its own, and hands each number over: to a queue, or to a task.
+  /// Reads on its own thread, and hands each number over: to a queue, or to a task.
   package func listen(_ ear: Ear, _ body: @escaping @Sendable (UInt64) -> Void) throws {
     let queue = DispatchQueue(label: "floor")
     let (numbers, source) = AsyncStream<UInt64>.makeStream()
@@ -159,7 +158,7 @@ package final class Paddle: Side {
     try startThread(name: "floor") {
       var last: UInt64 = 0
       while last != Game.last {
-        // It fails when the run is over, and the directory with it.
+        // It fails once the run is over, and its directory gone.
         guard let number = try? self.next(after: last) else { return }
         last = number
         switch ear {
@@ -171,7 +170,7 @@ package final class Paddle: Side {
     }
   }
 
-  /// Waits until the value holds another number than the last one.
+  /// Waits until the value holds a number other than the last one.
   private func next(after last: UInt64) throws(Errno) -> UInt64 {
     while true {
       _ = try events.takeEvents { _, _ in }

@@ -33,8 +33,8 @@ package struct Row: Codable {
   package let floor: Double?
   /// The median of the ratios of rounds, ours to the floor of the same round.
   package let ratio: Double?
-  /// A tenth of the ratios is below this one and a tenth above the next, so the distance between them
-  /// shows the noise.
+  /// A tenth of the ratios is below this one, and a tenth above the next: their distance shows the
+  /// noise.
   package let ratioLow: Double?
   package let ratioHigh: Double?
   /// The expectation in words.

@@ -32,12 +32,12 @@ package func writeAndRename(
   if durably { try directory.synchronize() }
 }
 
-/// The floor: the same files in the same directory structure, written and read with the necessary
-/// system calls only, on descriptors that stay open.
+/// The floor: the same files in the same directory structure, written and read with only the
+/// necessary system calls, on descriptors that stay open.
 ///
-/// It lies in the same container as our value, under another name. ext4 looks for a free inode in
-/// the group of the directory and skips all inodes that were freed there lately (up to 0.4 ms), so
-/// only neighbouring directories are comparable.
+/// It is in the same container as our value, under another name. ext4 looks for a free inode in the
+/// group of the directory and skips all inodes that were freed there recently (up to 0.4 ms), so
+/// only neighboring directories are comparable.
 ///
 /// The content is 200 bytes that begin with a 64-bit number.
 package final class RawValue: Sendable {
@@ -171,8 +171,8 @@ package enum ValueRows {
   }
 
   /// Measures the first publication after a quiet second, which waits until its content is written.
-  /// A process that has not published the value lately waits in the same way, which saves the
-  /// pauses here.
+  /// A process that has not published the value recently waits the same way, which saves the pauses
+  /// here.
   package static func measureLone(_ bench: Bench) throws -> [Row] {
     let place = try bench.directory("lone")
     let raw = try RawValue(place, "raw")

@@ -21,13 +21,13 @@ extension FileDescriptor {
   }
 }
 
-/// Returns the result of a function of C, unless it is -1, the sign of an error.
+/// Returns the result of a C function, unless it is -1, which means an error.
 private func checked(_ result: Int32) throws(Errno) -> Int32 {
   guard result != -1 else { throw Errno(rawValue: errno) }
   return result
 }
 
-// The floors of the benchmarks wait in the kernel. The library has no such forms on purpose: a
+// The floors of the benchmarks wait in the kernel. The library deliberately has no such forms: a
 // stopped process on the other side would block their caller forever.
 extension FileDescriptor {
   /// Takes the file's lock, waiting as long as another open file has it. The corresponding C function
@@ -78,7 +78,7 @@ extension Errno {
   static let addressInUse = Errno(rawValue: EADDRINUSE)
 }
 
-// TCP on this machine, for servers that are measured or disturbed.
+// TCP on this machine, for measured or disturbed servers.
 extension FileDescriptor {
   private static func withAddress(
     _ port: UInt16, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
@@ -134,15 +134,15 @@ extension FileDescriptor {
     }
   }
 
-  /// Ends a connection for both sides, also for threads that wait for it. The corresponding C function
-  /// is `shutdown`.
+  /// Ends a connection for both sides, even for threads that wait for it. The corresponding C
+  /// function is `shutdown`.
   func endConnection() {
-    // It fails if the connection has ended already.
+    // It fails if the connection has already ended.
     _ = shutdown(rawValue, Int32(SHUT_RDWR))
   }
 
-  /// Sends all bytes; the end of the other side is an error, and no signal. The corresponding C function
-  /// is `send`.
+  /// Sends all bytes; the end of the other side is an error, not a signal. The corresponding C
+  /// function is `send`.
   func sendAll(_ bytes: [UInt8]) throws(Errno) {
     var rest = bytes[...]
     while !rest.isEmpty {
