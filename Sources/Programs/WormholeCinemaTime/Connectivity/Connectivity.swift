@@ -210,15 +210,15 @@ enum Obstacle {
   private static func pairing() throws -> String? {
     let state = try Pairing(of: Pairing.phone, in: Cinema.container).state()
     if Cinema.isPhone {
-      guard let watch = state.active else { return "no watch is paired: \(command("add", "NAME"))" }
+      guard let watch = state.active else { return "no watch is paired: \(command("NAME"))" }
       return watch.isAppInstalled
-        ? nil : "\(watch.name) does not have the app: \(command("add", watch.name))"
+        ? nil : "\(watch.name) does not have the app: \(command(watch.name))"
     }
     let name = Cinema.watchName
-    guard state[name] != nil else { return "this watch is not paired: \(command("add", name))" }
+    guard state[name] != nil else { return "this watch is not paired: \(command(name))" }
     let active = state.activeName
     return active == name
-      ? nil : "the phone's watch is \(active ?? "none"): \(command("switch", name))"
+      ? nil : "the phone's watch is \(active ?? "none"): \(command("--activate", name))"
   }
 
   /// The process of the other side; nil if there is none, or this machine does not see it.
@@ -234,8 +234,8 @@ enum Obstacle {
     }
   }
 
-  private static func command(_ verb: String, _ name: String) -> String {
-    (["wormhole"] + Cinema.options.containerArguments + ["peer", "pairing", verb, name])
+  private static func command(_ words: String...) -> String {
+    (["wormhole"] + Cinema.options.containerArguments + ["peer", "pairing"] + words)
       .map(\.quotedForShell).joined(separator: " ")
   }
 

@@ -238,9 +238,9 @@ final class TakenNames: Sendable {
     let status = try ifPresent(place.fileStatus(QueueDirectory.taken))
     let known = state.withLock { $0 }
     if let status, known.status == status { return known.names }
-    let isSettled = status.map { $0.age > .seconds(1) } == true
+    let isTrusted = status?.isTrusted(at: realTime()) == true
     let names = Array(try place.consumers())
-    state.withLock { $0 = State(names: names, status: isSettled ? status : nil) }
+    state.withLock { $0 = State(names: names, status: isTrusted ? status : nil) }
     return names
   }
 }
