@@ -1,6 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+/// Not NonisolatedNonsendingByDefault, which would be the next one: with it, a client's call with `await` of a function
+/// that also has a blocking form, and takes a closure, means the blocking form, and does not compile.
 let settings: [SwiftSetting] = [
   .swiftLanguageMode(.v6),
   .treatAllWarnings(as: .error),
