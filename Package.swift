@@ -333,15 +333,24 @@ let libraries = rooms.map(\.name).filter {
   ].contains($0)
 }
 
-let package = Package(
-  name: "wormhole",
-  products: libraries.map { .library(name: $0, targets: [$0]) } + [
-    .executable(name: "wormhole", targets: ["WormholeCommand"]),
-    .executable(name: "cinematime", targets: ["WormholeCinemaTime"]),
-    .executable(name: "benchmarks", targets: ["WormholeBenchmarks"]),
-    .executable(name: "torture", targets: ["WormholeTorture"]),
-    .executable(name: "participant", targets: ["WormholeParticipant"]),
-    .executable(name: "schedules", targets: ["WormholeSchedules"]),
-  ],
-  targets: rooms + testTools + tests
-)
+#if os(Linux)
+  let package = Package(
+    name: "wormhole",
+    products: libraries.map { .library(name: $0, targets: [$0]) } + [
+      .executable(name: "wormhole", targets: ["WormholeCommand"]),
+      .executable(name: "cinematime", targets: ["WormholeCinemaTime"]),
+      .executable(name: "benchmarks", targets: ["WormholeBenchmarks"]),
+      .executable(name: "torture", targets: ["WormholeTorture"]),
+      .executable(name: "participant", targets: ["WormholeParticipant"]),
+      .executable(name: "schedules", targets: ["WormholeSchedules"]),
+    ],
+    targets: rooms + testTools + tests
+  )
+#else
+  // Empty, so that a package for several systems can depend on this one.
+  let package = Package(
+    name: "wormhole",
+    products: libraries.map { .library(name: $0, targets: ["WormholeElsewhere"]) },
+    targets: [.target(name: "WormholeElsewhere", path: "Sources/Core/WormholeElsewhere")]
+  )
+#endif

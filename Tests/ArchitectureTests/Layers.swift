@@ -10,6 +10,7 @@ enum Layers {
   /// The modules that a target may import and depend on.
   static let allowed: [String: Set<String>] = [
     "WormholeShims": [],
+    "WormholeElsewhere": [],
     "WormholeSystem": ["WormholeShims", "Glibc", "Dispatch", "Synchronization"],
     "WormholePropertyLists": ["FoundationEssentials", "Synchronization"],
     "Wormhole": base.subtracting(["Wormhole", "WormholeToolkit"]),

@@ -149,6 +149,8 @@ enum LiveNames: String, Sendable {
   /// Of defaults.
   case key, suite
   case group
+  /// A claim or a presence, for `--while`.
+  case role
 
   /// The kinds that `ls` prints.
   static let ofContainers: [LiveNames] = [.message, .notification, .queue, .log, .presence, .peer]
@@ -174,6 +176,12 @@ enum LiveNames: String, Sendable {
       case .suite: try GroupDefaults.suiteNames(in: container, &faults).compactMap { $0 }
       case .peer: try PeerSession.peers(in: container, &faults).map(\.name)
       case .group: []
+      case .role:
+        try Set(
+          [.presence, .claim].flatMap { (kind: LiveNames) in
+            try kind.names(in: container, &faults)
+          }
+        ).sorted()
       }
     return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }

@@ -27,7 +27,7 @@ extension ArgumentDescription {
     "json", help: "Print a line of JSON for each instead of text for people.")
 
   static let whileRole = value(
-    "while", .live(.presence), named: "name",
+    "while", .live(.role), named: "name",
     help: "Do it only under this claim or exclusive role, as long as nobody else has had it since "
       + "\(CommandVariable.fence) was set; otherwise nothing changes, and the exit status is 1.")
 

@@ -46,6 +46,44 @@ struct PackagingTests {
     try tarball(session, version)
   }
 
+  @Test(
+    "have libraries that declare nothing on other systems, so that a package for several can name them"
+  )
+  func elsewhere() throws {
+    let outcome = try Session().shell(
+      #"""
+      mkdir -p wormhole/Sources/Core client/Sources/C; cd wormhole
+      cp -r '\#(Checkout.path("Sources/Core/WormholeElsewhere"))' Sources/Core
+      # As another system reads the manifest.
+      sed 's/^#if os(Linux)/#if os(Windows)/' '\#(Checkout.path("Package.swift"))' >Package.swift
+      cd ../client
+      cat >Package.swift <<'END'
+      // swift-tools-version: 6.2
+      import PackageDescription
+      let uses = ["Wormhole", "WatchConnectivity", "notify", "Combine", "ConnectivityTesting"]
+      let package = Package(
+        name: "client", dependencies: [.package(path: "../wormhole")],
+        targets: [
+          .executableTarget(
+            name: "C", dependencies: uses.map { .product(name: $0, package: "wormhole") })
+        ])
+      END
+      cat >Sources/C/Main.swift <<'END'
+      @main struct C {
+        static func main() {
+          #if canImport(Wormhole) || canImport(WatchConnectivity)
+            print("imported")
+          #else
+            print("nothing")
+          #endif
+        }
+      }
+      END
+      swift run 2>said || cat said >&2
+      """#, within: .seconds(300))
+    #expect(outcome.output == "nothing\n", "\(outcome)")
+  }
+
   /// A version as a manual page has it.
   private static func roff(_ version: String) -> String { version.replacing("-", with: "\\-") }
 
