@@ -1,6 +1,5 @@
-/// An object that announces each change before it happens. Each `@Published` property, even of a
-/// superclass, sends `objectWillChange`, which needs no declaration. A class that declares one
-/// sends it itself.
+/// An object that announces each change before it happens. Each `@Published` property, even of a superclass,
+/// sends `objectWillChange`, which needs no declaration. A class that declares one sends it itself.
 /// ```swift
 /// final class Player: ObservableObject { @Published var volume = 7 }
 /// ```

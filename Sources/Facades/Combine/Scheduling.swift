@@ -2,8 +2,7 @@ public import Foundation
 
 /// Where and when closures run: `DispatchQueue`, `OperationQueue` and `RunLoop`, or a test's own.
 /// ```swift
-/// let text = CurrentValueSubject<String, Never>("")
-///   .debounce(for: .seconds(1), scheduler: DispatchQueue.main)
+/// let text = CurrentValueSubject<String, Never>("").debounce(for: .seconds(1), scheduler: DispatchQueue.main)
 /// ```
 public protocol Scheduler {
   /// Runs a closure after some time.
@@ -60,8 +59,7 @@ extension OperationQueue: Scheduler {
 }
 
 extension RunLoop: Scheduler {
-  /// Runs a closure in the loop's default mode; for the main loop, which async programs never run,
-  /// on the main queue.
+  /// Runs a closure in the loop's default mode; on the main queue for the main loop, which async programs never run.
   public func schedule(after time: Duration, _ action: @escaping @Sendable () -> Void) {
     if self === RunLoop.main { return DispatchQueue.main.schedule(after: time, action) }
     let timer = Timer(timeInterval: time / .seconds(1), repeats: false) { _ in action() }

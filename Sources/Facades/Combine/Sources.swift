@@ -15,9 +15,8 @@ extension NotificationCenter {
 }
 
 extension WormholeUserDefaults.UserDefaults {
-  /// Publishes the value of a computed property reading these defaults, now and after each change
-  /// by any process. Without the option `initial` it begins with the next change; other options
-  /// have no effect.
+  /// Publishes the value of a computed property that reads these defaults, now and after each change by any
+  /// process. Without the option `initial` it begins with the next change; other options have no effect.
   public func publisher<Value: Equatable & Sendable>(
     for keyPath: any KeyPath<WormholeUserDefaults.UserDefaults, Value> & Sendable,
     options: NSKeyValueObservingOptions = [.initial, .new]
