@@ -24,7 +24,7 @@ struct IsolationTests {
   @Test("is not possible for a delegate: the compiler refuses one of the main actor")
   func delegates() throws {
     let directory = try TemporaryDirectory()
-    let modules = try BuiltProgram.asBuilt("Modules")
+    let modules = try BuiltProgram.modules()
     func errors(_ methods: String) throws -> String {
       let source = directory.path + "/delegate.swift"
       try Files.write(

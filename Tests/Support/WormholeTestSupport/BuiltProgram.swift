@@ -19,7 +19,13 @@ package enum BuiltProgram {
     }
   }
 
-  /// The path of anything in the folder of the build: "Modules", or "" for the folder itself, with a slash.
+  /// The folder of the modules that a compiler imports. Swift Build puts them beside the programs.
+  package static func modules() throws -> String {
+    let folder = try asBuilt("Modules")
+    return try exists(folder, at: Directory.current) ? folder : asBuilt("")
+  }
+
+  /// The path of anything in the folder of the build: "wormhole", or "" for the folder itself, with a slash.
   package static func asBuilt(_ name: String) throws -> String {
     let tests = try Program.executablePath()
     return tests[..<(tests.lastIndex(of: "/") ?? tests.startIndex)] + "/" + name

@@ -113,7 +113,7 @@ package struct ReaderPackage {
   private static func compiler(_ module: String, _ languageMode: String = "6") throws -> [String] {
     [
       "swiftc", "-swift-version", languageMode, "-module-name", module,
-      "-I", try BuiltProgram.asBuilt("Modules"),
+      "-I", try BuiltProgram.modules(),
       "-I", Checkout.path("Sources/Core/WormholeShims"),
     ]
   }
@@ -131,18 +131,21 @@ package struct ReaderPackage {
   }
 
   /// The objects of the library, of sources that are there: a build keeps the objects of those that
-  /// were moved or renamed.
+  /// were moved or renamed. Swift Build makes one of a module.
   private static func objects() throws -> [String] {
     let built = try BuiltProgram.asBuilt("")
     var objects: [String] = []
     for group in ["Sources/Core", "Sources/Facades"] {
       for path in try FileManager.default.subpathsOfDirectory(atPath: Checkout.path(group))
-      where path.hasSuffix(".swift") {
+      where path.hasSuffix(".swift") && !path.hasPrefix("WormholeElsewhere/") {
         let parts = path.split(separator: "/")
-        objects.append(built + parts[0] + ".build/" + parts[parts.count - 1] + ".o")
+        let module = built + parts[0] + ".o"
+        objects.append(
+          try exists(module, at: Directory.current)
+            ? module : built + parts[0] + ".build/" + parts[parts.count - 1] + ".o")
       }
     }
-    return objects
+    return Set(objects).sorted()
   }
 
   private func archive(_ objects: [String]) throws -> String {

@@ -65,6 +65,10 @@ struct WatchEntry: Sendable {
   var seen: FileStatus?
   /// The time of the next look at a polled or missing directory.
   var nextLook: ContinuousClock.Instant?
+  /// The time for which the last planned look was planned; nil while events tell of changes.
+  var planned: ContinuousClock.Instant?
+  /// How late the last looks were.
+  private var delay = Duration.zero
   var look = Look.none
 
   init(
@@ -92,11 +96,20 @@ struct WatchEntry: Sendable {
     return nextLook <= now + (seen == nil ? .zero : interval / 2)
   }
 
-  /// The interval between looks at a polled place: it grows with the time since the last change.
+  /// The interval between looks at a polled place: it grows with the time since the last change, and
+  /// with the delay of the last looks, so that a thousand processes do not keep each other from looking.
   var interval: Duration {
     let shortest = (isPolled ? place?.pollInterval : nil) ?? ChangeMonitor.pollInterval
-    guard let seen else { return shortest }
-    return max(shortest, min(seen.sinceChange / 5, ChangeMonitor.calmInterval))
+    let calm = max(seen.map { $0.sinceChange / 5 } ?? .zero, delay * 4)
+    return max(shortest, min(calm, ChangeMonitor.calmInterval))
+  }
+
+  /// Plans the next look after one that has ended now.
+  mutating func planLook(now: ContinuousClock.Instant) {
+    let late = planned.map { max(.zero, now - $0) } ?? .zero
+    delay = max(late, delay / 2)
+    let next = now + interval
+    (planned, nextLook) = (next, next)
   }
 
   /// Whether the watched directory's parent reports its removal. The container's parent does not:

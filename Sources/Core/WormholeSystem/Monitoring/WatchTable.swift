@@ -241,6 +241,7 @@ struct WatchTable {
       if entries[id]?.isPolled == true { setNextLook(id, now: now) }
     case .watched(let network):
       entries[id]?.detection = .events
+      entries[id]?.planned = nil
       if let network { poll(id, "\(network) is a network file system", now: now) }
     case .missing: setNextLook(id, now: now)
     case .unchanged: break
@@ -275,8 +276,7 @@ struct WatchTable {
   }
 
   private mutating func setNextLook(_ id: ID, now: ContinuousClock.Instant) {
-    let interval = entries[id]?.interval ?? ChangeMonitor.pollInterval
-    entries[id]?.nextLook = now.advanced(by: interval)
+    entries[id]?.planLook(now: now)
     timed.insert(id)
   }
 

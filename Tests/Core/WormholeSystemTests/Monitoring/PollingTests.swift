@@ -75,4 +75,22 @@ struct PollingTests: MonitorScene {
     entry.detection = .polling(reason: "no instance")
     #expect(entry.interval == .seconds(1))
   }
+
+  @Test("looks less often while its looks come late, because others look as often")
+  func late() {
+    let place = WatchEntry.Place(path: "/a", parents: [], prepare: {})
+    var entry = WatchEntry(place, events: [.movedTo], hear: { _ in })
+    entry.detection = .polling(reason: "no instance")
+    let begin = ContinuousClock.now
+    entry.planLook(now: begin)
+    #expect(entry.nextLook == begin + .milliseconds(200))
+    var now = begin + .milliseconds(700)
+    for seconds in [2, 1, 0.5, 0.25, 0.2] {
+      entry.planLook(now: now)
+      #expect(entry.nextLook == now + .seconds(seconds), "half a second late, then in time")
+      now = entry.nextLook ?? now
+    }
+    entry.planLook(now: now + .seconds(60))
+    #expect(entry.nextLook == now + .seconds(60) + ChangeMonitor.calmInterval)
+  }
 }

@@ -18,7 +18,7 @@ struct PresentersIsolationTests {
     let file = directory.path + "/Presenter.swift"
     let imports = "import Dispatch\nimport WormholeFiles\nimport Foundation\n"
     try FileDescriptor.open(file, [.writeOnly, .create]).writeAll(Array((imports + source).utf8))
-    let modules = try BuiltProgram.path("Modules")
+    let modules = try BuiltProgram.modules()
     let command = """
       swiftc \(Self.options) -I '\(modules)' \
       -Xcc -fmodule-map-file='\(Checkout.path)/Sources/Core/WormholeShims/module.modulemap' \

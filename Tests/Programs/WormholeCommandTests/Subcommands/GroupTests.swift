@@ -14,7 +14,7 @@ struct GroupTests {
     arguments: [
       ("read seats", 1), ("remove seats", 1), ("remove --all", 1), ("defaults read", 1),
       ("defaults read key", 1), ("defaults remove key", 1), ("defaults export", 1),
-      ("notify set doors", 1), ("status", 1), ("status --json", 1), ("doctor", 1),
+      ("notify get doors", 1), ("status", 1), ("status --json", 1), ("doctor", 1),
       ("peer list", 1), ("peer transfers phone", 1), ("peer context phone", 1),
       ("peer context phone --remove", 1), ("peer pairing", 1),
       ("peer pairing --remove watch", 1),
