@@ -112,6 +112,11 @@ final class Story {
     claim(
       "a file arrives although its sender was killed",
       holds: end == .killed(signal: Signal.kill.rawValue), took: duration)
+    // If the file was whole before the kill, the watch has had no reason yet to wake another phone.
+    if try !cast.isPhoneInBackground() {
+      _ = try watch.answer("buy 4443355")
+      _ = try watch.wait(for: "tickets", toShow: "4443355 Speak Easily (QR code)")
+    }
     claim("the watch wakes a phone that does not run", holds: try cast.isPhoneInBackground())
   }
 
