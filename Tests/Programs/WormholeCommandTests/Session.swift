@@ -82,7 +82,8 @@ struct Session {
     // stops a process means no Ctrl-Z.
     let seconds = String(limit.components.seconds)
     let words = ["setsid", "timeout", "-s", "KILL", seconds] + wrapper
-    let ended = try run(words + ["sh", "-c", Self.functions + script], variables, output, errors)
+    let ended = try run(
+      words + ["sh", "-c", Self.functions + script], variables, output, errors, within: limit)
     guard case .exited(let status) = ended, status != 128 + Signal.kill.rawValue else {
       let heard = ["heard", "said"].map { directory.path + "/" + $0 }
       let texts = try heard.filter { try exists($0, at: Directory.current) }.map {
@@ -96,7 +97,8 @@ struct Session {
   }
 
   private func run(
-    _ words: [String], _ variables: [String], _ output: String, _ errors: String
+    _ words: [String], _ variables: [String], _ output: String, _ errors: String,
+    within limit: Duration
   ) throws -> Termination {
     let out = try Self.make(output)
     let err = try Self.make(errors)
@@ -104,7 +106,7 @@ struct Session {
     let child = try ChildProcess(
       words[0], Array(words.dropFirst()), environment: variables, input: input.rawValue,
       output: out.rawValue, errors: err.rawValue)
-    guard let ended = try child.wait(until: .now + .seconds(120)) else {
+    guard let ended = try child.wait(until: .now + limit + .seconds(60)) else {
       throw Failure(description: "timeout(1) did not end \(words)")
     }
     return ended
