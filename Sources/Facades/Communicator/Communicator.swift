@@ -22,7 +22,7 @@ public final class Communicator: NSObject, Sendable {
   ///
   /// The first access sets the delegate of `WCSession.default` and activates it. Activation
   /// continues in the background; `State.observe` reports its end. After a test has replaced that
-  /// session, there is another communicator for the new one.
+  /// session, the new one has a new communicator.
   public static var shared: Communicator { WCSession.default.layer { Communicator($0) } }
 
   let session: WCSession

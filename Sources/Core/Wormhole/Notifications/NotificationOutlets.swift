@@ -22,7 +22,7 @@ package struct TokenPipe: Sendable {
       let written = withoutBrokenPipeSignal {
         Result { () throws(Errno) in try Program.write(bytes, to: write.descriptor.rawValue) }
       }
-      // A pipe that is no longer read belongs to a registration that was cancelled meanwhile.
+      // A broken pipe means that the registration was cancelled meanwhile.
       if case .failure(let error) = written, error != .brokenPipe { Diagnostics.report(error) }
     }
   }

@@ -1,8 +1,8 @@
 public import WormholePropertyLists
 import WormholeSystem
 
-/// The proof that a role or a claim still belongs to one holder. Once there is another holder, a
-/// change with this proof is refused, even if its process was stopped just before.
+/// Proves that one holder still has a role or a claim. Once the next one has it, a change with this
+/// proof is refused, even if its process was stopped just before.
 ///
 /// It is checked in the same step as the change; `PresenceRegistration.confirm()` leaves a moment
 /// between the two. Any process that knows the number may use it. A command gets it in

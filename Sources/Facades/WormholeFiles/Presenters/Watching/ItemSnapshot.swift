@@ -71,8 +71,8 @@ struct ItemSnapshot {
     return way.entries.contains(where: \.isLink) ? way : nil
   }
 
-  /// The place to which the path that the user named leads now, if it is another one. An item that
-  /// was moved is followed until the path leads to an item again.
+  /// Where the user's path leads now, if that is elsewhere. An item that was moved is followed until
+  /// the path leads to an item again.
   private func elsewhere(than path: ItemPath) -> ItemPath? {
     // If a directory on the way can no longer be looked at, the item is watched as before.
     guard let named, let now = try? ItemPath.canonical(named, followingLink: true), now != path,
