@@ -6,7 +6,7 @@ import WormholeSystem
 ///
 /// It is checked in the same step as the change; `PresenceRegistration.confirm()` leaves a moment
 /// between the two. Any process that knows the number may use it. A command gets it in
-/// `WORMHOLE_FENCE` from `wormhole presence enter --exclusive`, and `wormhole claim` prints it.
+/// `WORMHOLE_FENCE` from `wormhole lock --name`, and `wormhole claim` prints it.
 ///
 /// ```swift
 /// let role = try await container.presence("cleaner").enterExclusively()

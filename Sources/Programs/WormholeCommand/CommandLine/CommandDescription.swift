@@ -136,7 +136,7 @@ struct ArgumentDescription: Sendable {
     Self(place: .tail, name: name, help: help, isRepeating: true, replacement: option)
   }
 
-  /// - Parameter noun: What the command is run for, and gets on standard input: "message".
+  /// - Parameter noun: What the command is run for, and gets on standard input: "value".
   static func command(forEach noun: String) -> Self {
     command("Run for each \(noun), with the \(noun) on standard input, instead of printing it.")
   }

@@ -60,7 +60,7 @@ enum CommandExamples {
     wormhole queue list jobs && wormhole queue retry jobs --failed
 
     wormhole presence enter till -- ./serve
-    wormhole presence enter leader --exclusive --timeout 1h -- ./serve
+    wormhole presence enter till --content '{"port":8080}' -- ./serve
     wormhole presence enter till -- wormhole presence list
     wormhole presence enter till -- wormhole presence list till --json
     wormhole presence wait till --timeout 5m
@@ -137,9 +137,9 @@ enum CommandExamples {
     wormhole watch . --json
     wormhole watch settings.json -- ./print
     wormhole monitor
-    wormhole monitor 'seat*' --only message --json
+    wormhole monitor 'seat*' --only value --json
     wormhole ls
-    wormhole ls 'seat*' --only message
+    wormhole ls 'seat*' --only value
     wormhole ls -l seats
     wormhole ls --groups
     wormhole status
@@ -187,7 +187,7 @@ enum CommandExamples {
       wormhole lock -n --name nightly-backup -- ./backup
 
     Elect a leader; another process succeeds it as soon as it dies:
-      wormhole presence enter leader --exclusive --timeout 7d -- ./serve
+      wormhole lock --name leader -w 7d -- ./serve
 
     Record events, and let each reader go on where it was:
       wormhole log append events '{"sold":2}'

@@ -120,7 +120,7 @@ struct ContainerSelection: Sendable {
     throw CommandError.no(
       "open the container of group \(group.quoted) (\(try path()))",
       because: "there is none yet; "
-        + (hint.isEmpty ? "the first message makes it" : hint.dropLast()))
+        + (hint.isEmpty ? "the first value makes it" : hint.dropLast()))
   }
 
   /// Opens the container for a command that needs one.

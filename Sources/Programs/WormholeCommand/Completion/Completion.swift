@@ -145,7 +145,7 @@ extension CommandEnvironment {
 
 /// A kind of names that exist at this moment: `ls` prints them, and a completion offers them.
 enum LiveNames: String, Sendable {
-  case message, notification, queue, log, presence, peer, claim
+  case value, notification, queue, log, presence, peer, claim
   /// Of defaults.
   case key, suite
   case group
@@ -153,7 +153,7 @@ enum LiveNames: String, Sendable {
   case role
 
   /// The kinds that `ls` prints.
-  static let ofContainers: [LiveNames] = [.message, .notification, .queue, .log, .presence, .peer]
+  static let ofContainers: [LiveNames] = [.value, .notification, .queue, .log, .presence, .peer]
 
   /// Returns the names, sorted, by one listing; of peers also by a look at each, and of keys from
   /// the content of the suite, or of the container's own defaults.
@@ -166,7 +166,7 @@ enum LiveNames: String, Sendable {
     guard let container else { return [] }
     let names: [String] =
       switch self {
-      case .message: try container.identifiers(of: .value, &faults)
+      case .value: try container.identifiers(of: .value, &faults)
       case .notification: try container.identifiers(of: .notification, &faults)
       case .queue: try container.identifiers(of: .queue, &faults)
       case .presence: try container.identifiers(of: .presence, &faults)

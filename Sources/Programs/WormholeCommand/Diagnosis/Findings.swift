@@ -102,7 +102,7 @@ struct Findings {
     )
     let ofContent =
       report.names.values.map {
-        unreadable($0, "the message \($0.identifier.quoted)", otherWay: "send it again, or ")
+        unreadable($0, "the value \($0.identifier.quoted)", otherWay: "send it again, or ")
       }
       + report.own.values.map {
         unreadable($0, OwnTitles.use(ofValue: $0.identifier).title, kind: "own")
@@ -164,13 +164,13 @@ struct Findings {
     Finding(
       kind: .containerRefused,
       what: "The group has no container yet" + (hint.isEmpty ? "." : "; \(hint.dropLast())"),
-      path: path, advice: "If the group is the right one, the first message makes it:",
+      path: path, advice: "If the group is the right one, the first value makes it:",
       command: "\(ProgramName.called) \(options) send IDENTIFIER VALUE")
   }
 
   private func unreadable(
     _ content: ContainerReport.NamedContent, _ title: String, otherWay: String = "",
-    kind: String = "message"
+    kind: String = "value"
   ) -> Finding? {
     let command = program + "doctor --quarantine \("\(kind):\(content.identifier)".quotedForShell)"
     let kept = content.kept.map { "the version of \($0.secondsText)" }
@@ -258,12 +258,12 @@ struct Findings {
         + "when its term has passed.")
   }
 
-  /// The kinds of leftovers, and whether the next change of their message removes them.
+  /// The kinds of leftovers, and whether the next change of their value removes them.
   private static let leftovers:
     [(kind: ContainerReport.Leftover.Kind, noun: String, isOfMessage: Bool)] = [
       (.brokenLease, "leases that were taken over and not removed completely", true),
       (.abandonedChange, "changes of processes that died before they published them", true),
-      (.abandonedContent, "messages of processes that died before they published them", true),
+      (.abandonedContent, "values of processes that died before they published them", true),
       (
         .abandonedCreation, "files and directories of processes that died before they named them",
         false
@@ -282,7 +282,7 @@ struct Findings {
     return Finding(
       kind: .leftover, what: "Leftovers (\(found.count)): \(noun).", path: first.path + more,
       advice: isOfMessage
-        ? "They block nobody, and the next change removes those of its message. To remove all of "
+        ? "They block nobody, and the next change removes those of its value. To remove all of "
           + "them:" : "They block nobody. To remove them:",
       command: program + "doctor --sweep")
   }
@@ -291,7 +291,7 @@ struct Findings {
     Finding(
       kind: .foreignEntry, ownLevel: entry.isInTheWay ? .fault : nil,
       what: entry.isInTheWay
-        ? "A foreign entry has the place of one of the container's own, and keeps a message from "
+        ? "A foreign entry has the place of one of the container's own, and keeps a value from "
           + "being sent."
         : "This entry does not belong to the container.",
       path: entry.path,

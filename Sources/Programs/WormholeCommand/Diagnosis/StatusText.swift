@@ -18,7 +18,7 @@ struct StatusText {
     let values = report.names.values.filter { !isAbsent($0) }.map { [$0.identifier] + cells($0) }
     let failures = report.own.queues.flatMap(\.peerFailures)
     let tables: [(head: [String], rows: [[String]])] = [
-      (["MESSAGE", "SIZE", "CHANGED", "BY"], values),
+      (["VALUE", "SIZE", "CHANGED", "BY"], values),
       (["DEFAULTS", "SIZE", "CHANGED", "BY"], defaults),
       (["NOTIFICATION", "STATE"], report.names.notifications.map { [$0.identifier, state($0)] }),
       (
@@ -107,7 +107,7 @@ struct StatusText {
     }
     let absent = report.names.values.count(where: isAbsent)
     if absent > 0 {
-      notes.append("Names without a message, because it was removed or never sent: \(absent)")
+      notes.append("Names without a value, because it was removed or never sent: \(absent)")
     }
     let queues = report.names.queues + report.own.queues
     let outcomes = queues.reduce(0) { $0 + $1.outcomes }

@@ -65,7 +65,7 @@ struct ExternalCommand: Sendable {
     until limit: ContinuousClock.Instant? = nil
   ) throws -> (termination: Termination, output: [UInt8], isLate: Bool) {
     do throws(Errno) {
-      let standardInput = try FileDescriptor.memoryFile(name: "message", content: input)
+      let standardInput = try FileDescriptor.memoryFile(name: "value", content: input)
       let pipe = try makePipe()
       let child = try start(
         variables: variables, input: standardInput.rawValue,
@@ -166,7 +166,7 @@ struct CollectedOutput {
 enum CommandVariable {
   /// Set for a process that takes beside others of one command, which reports for all of them.
   static let copy = "WORMHOLE_COPY"
-  /// The name at which it was received: of a message, a queue or a log.
+  /// The name at which it was received: of a value, a queue or a log.
   static let identifier = "WORMHOLE_IDENTIFIER"
   /// When it was sent, as ISO 8601.
   static let time = "WORMHOLE_TIME"

@@ -27,11 +27,16 @@ extension CommandDescription {
       itself. Unlike with flock(1), the directory must be writable then, too.
 
       With --name instead of FILE, the lock is that of a name in the container, and on etcd it excludes all \
-      machines. It is the role that 'presence enter --exclusive' takes, so they exclude \
-      each other. The command is killed together with this program. When all of its processes have been \
-      stopped for 50 milliseconds, others may take the name over; they kill all of them first. On etcd \
-      a holder that was stopped or cut off for too long loses it, and ends its command:
+      machines. 'presence list' shows its holder, alone. The command is killed together with this program. \
+      When all of its processes have been stopped for 50 milliseconds, others may take the name over; they \
+      kill all of them first, and the exit status is 1, or 128 plus the signal's number:
         \(ProgramName.called) lock --name nightly-backup -n -- sh backup.sh
+      On etcd a holder that is cut off loses the name when its session ends (ttl=). Its command gets SIGTERM \
+      after eight tenths of that time and SIGKILL after nine, before a successor's can begin.
+
+      The command has the name in WORMHOLE_IDENTIFIER, and in WORMHOLE_FENCE a number that is larger with \
+      each holder: with --while, 'send' and 'queue put' do nothing once another one has the name, and other \
+      systems can refuse a smaller number than they have seen.
 
       The lock is held as long as the command runs, and what it has started, however long that is; this \
       program waits for all of it. A daemon holds nothing: for a name that is a process with a session of \

@@ -3,7 +3,7 @@ import WormholeSystem
 extension CommandDescription {
   static let root = CommandDescription(
     name: ProgramName.called,
-    abstract: "Pass messages between processes that share a directory.",
+    abstract: "Coordinate processes that share a directory.",
     discussion: """
       Values are JSON, one compact line each. Data, dates and special numbers, which JSON lacks, are \
       written as {"$data": "<base64>"}, {"$date": "<ISO 8601>"} and {"$real": "nan"}, and read back in \
@@ -37,7 +37,7 @@ extension CommandDescription {
       seconds, unless it is already listening.
       """,
     summary: """
-      Pass messages between processes that share a directory.
+      Coordinate processes that share a directory.
 
       USAGE: \(ProgramName.called) [--group <id> | --container <directory>] <subcommand> ...
 

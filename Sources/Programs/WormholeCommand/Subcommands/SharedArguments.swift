@@ -40,10 +40,10 @@ extension ArgumentDescription {
 
   static let allFailed = flag("failed", help: "All that have failed and were kept.")
 
-  static let identifier = operand(
-    "identifier", .live(.message), help: "The name of the message; any text.")
+  static let valueName = operand(
+    "name", .live(.value), help: "The name of the value; any text.")
 
-  /// - Parameter noun: the value: "message".
+  /// - Parameter noun: What it is: "value".
   static func jsonValue(_ noun: String) -> ArgumentDescription {
     optional(
       "value",
@@ -124,7 +124,7 @@ extension ParsedArguments {
         cannot: "use --while \(role.quotedForShell)",
         because:
           "\(CommandVariable.fence) has no number: it is in the environment of a command that "
-          + "runs under 'presence enter --exclusive', and 'claim' prints it", status: .usage)
+          + "runs under 'lock --name', and 'claim' prints it", status: .usage)
     }
     do {
       let claim = container.claim(role)

@@ -13,7 +13,7 @@ import WormholeTestSupport
       try line.arguments("listen", "--current", "--count=3", "--timeout", "1.5", "a", "b"),
     ] {
       #expect(parsed.commandPath == ["listen"])
-      #expect(parsed.texts("identifier") == ["a", "b"])
+      #expect(parsed.texts("name") == ["a", "b"])
       #expect(parsed.count("count") == 3)
       #expect(parsed.duration("timeout") == .milliseconds(1500))
       #expect(parsed.has("current"))
@@ -66,7 +66,7 @@ import WormholeTestSupport
   @Test("After -- nothing is an option")
   func terminator() throws {
     let parsed = try line.arguments("send", "--durable", "--", "--help", "-x")
-    #expect(parsed.requiredText("identifier") == "--help")
+    #expect(parsed.requiredText("name") == "--help")
     #expect(parsed.text("value") == "-x")
     #expect(try line.arguments("send", "--", "a", "--").text("value") == "--")
   }
@@ -75,12 +75,12 @@ import WormholeTestSupport
   func tail() throws {
     let update = try line.arguments("update", "a", "--", "grep", "--help", "--", "-x")
     #expect(update.tail == ["grep", "--help", "--", "-x"])
-    #expect(update.requiredText("identifier") == "a")
+    #expect(update.requiredText("name") == "a")
     #expect(try line.arguments("listen", "a", "--", "cat").tail == ["cat"])
     #expect(line.refusal("update", "a")?.contains("-- <command>") == true)
     #expect(line.refusal("update", "a", "--")?.contains("<command>") == true)
     #expect(line.refusal("listen", "a", "--")?.contains("<command>") == true)
-    #expect(line.refusal("listen", "--", "cat")?.contains("<identifier>") == true)
+    #expect(line.refusal("listen", "--", "cat")?.contains("<name>") == true)
   }
 
   /// `read a -- cat` read two messages.
@@ -105,8 +105,8 @@ import WormholeTestSupport
     #expect(count > 30)
     // What is missing may stand there, as scripts write it for a name that may begin with a dash.
     #expect(try line.arguments("send", "--", "a", "b").text("value") == "b")
-    #expect(try line.arguments("remove", "--", "a", "b").texts("identifier") == ["a", "b"])
-    #expect(try line.arguments("remove", "a", "--", "-b").texts("identifier") == ["a", "-b"])
+    #expect(try line.arguments("remove", "--", "a", "b").texts("name") == ["a", "b"])
+    #expect(try line.arguments("remove", "a", "--", "-b").texts("name") == ["a", "-b"])
   }
 
   @Test("Every command that goes on and prints lines takes a command for each")
@@ -125,7 +125,7 @@ import WormholeTestSupport
     let take = try line.arguments("queue", "take", "--", "-jobs", "--", "cat", "--", "x")
     #expect(take.text("name") == "-jobs" && take.tail == ["cat", "--", "x"])
     let listen = try line.arguments("listen", "--", "-a", "b")
-    #expect(listen.texts("identifier") == ["-a", "b"] && listen.tail == nil)
+    #expect(listen.texts("name") == ["-a", "b"] && listen.tail == nil)
     let lock = try line.arguments("lock", "-n", "--", "-f", "--", "true")
     #expect(lock.text("file") == "-f" && lock.tail == ["true"])
     let named = try line.arguments("lock", "--name=-x", "--", "true")
@@ -285,12 +285,12 @@ import WormholeTestSupport
   @Test(
     "Missing, surplus and malformed arguments are refused by name",
     arguments: [
-      (["read"], "missing expected argument '<identifier>'"),
+      (["read"], "missing expected argument '<name>'"),
       (["peer", "context", "a", "1", "b"], "unexpected argument 'b'"),
       (["peer", "context", "a", "1", "b", "c"], "2 unexpected arguments: 'b', 'c'"),
       (["status", "a"], "unexpected argument 'a'"),
-      (["read", ""], "the value '' is invalid for '<identifier>': it must not be empty"),
-      (["listen", "a", ""], "the value '' is invalid for '<identifier>': it must not be empty"),
+      (["read", ""], "the value '' is invalid for '<name>': it must not be empty"),
+      (["listen", "a", ""], "the value '' is invalid for '<name>': it must not be empty"),
       (["notify", "post", ""], "the value '' is invalid for '<name>': it must not be empty"),
       (["listen", "a", "--count"], "missing value for '--count <n>'"),
       (["listen", "a", "--count", "--current"], "missing value for '--count <n>'"),
@@ -318,10 +318,10 @@ import WormholeTestSupport
 
   @Test("remove takes identifiers or --all, and not both")
   func remove() throws {
-    #expect(try line.arguments("remove", "a", "b").texts("identifier") == ["a", "b"])
+    #expect(try line.arguments("remove", "a", "b").texts("name") == ["a", "b"])
     #expect(try line.arguments("remove", "--all").has("all"))
     #expect(line.refusal("remove", "--all", "a")?.contains("exclude") == true)
-    #expect(line.refusal("remove")?.contains("<identifier>") == true)
+    #expect(line.refusal("remove")?.contains("<name>") == true)
   }
 
   @Test("Help, version and scripts can be requested anywhere before a mistake")

@@ -127,7 +127,7 @@ struct BadInputTests {
     let session = try session()
     expectError(
       try session.shell("printf '{\\n  \"a\": tru }' | wormhole send seats"), 65,
-      "line 2, column 8", "the message on standard input")
+      "line 2, column 8", "the value on standard input")
     try expectIntact(session, ["seats": "1", "other": "\"intact\""])
   }
 
@@ -266,7 +266,7 @@ struct BadInputTests {
 
   @Test("A name that has nothing to put aside is reported")
   func nothingToPutAside() throws {
-    let outcome = try session().shell("wormhole doctor --quarantine message:setas")
+    let outcome = try session().shell("wormhole doctor --quarantine value:setas")
     let output = outcome.output.withoutInotifyWarning
     #expect(
       output == "not put aside: \"setas\" has no file\nnothing wrong\n" && outcome.status == 1,
@@ -294,10 +294,10 @@ struct BadInputTests {
       "'wormhole doctor' shows how to repair it")
     let doctor = try session.shell("wormhole doctor")
     #expect(
-      doctor.status == 1 && doctor.output.contains("doctor --quarantine message:seats"), "\(doctor)"
+      doctor.status == 1 && doctor.output.contains("doctor --quarantine value:seats"), "\(doctor)"
     )
     let mended = try session.shell(
-      "wormhole doctor --quarantine message:seats; wormhole read seats; wormhole send seats 6")
+      "wormhole doctor --quarantine value:seats; wormhole read seats; wormhole send seats 6")
     let output = mended.output.withoutInotifyWarning
     // The version that is kept takes its place.
     #expect(output.hasSuffix("nothing wrong\n1\n") && mended.status == 0, "\(mended)")
@@ -322,7 +322,7 @@ struct BadInputTests {
     let doctor = try session.shell("wormhole doctor", within: limit)
     #expect(doctor.status == 1 && doctor.output.contains(path), "\(doctor)")
     try expectIntact(session)
-    #expect(try session.shell("wormhole doctor --quarantine message:seats").status == 0)
+    #expect(try session.shell("wormhole doctor --quarantine value:seats").status == 0)
     #expect(try session.shell("wormhole read seats").status == 1)
     #expect(
       try session.shell("wc -c <\"$(echo \"$C\"/quarantine/*)\"").output == "\(bytes.count)\n")

@@ -45,8 +45,8 @@ struct InspectionTests {
     #expect(status.output.contains("\"isPartial\":true"))
     #expect(doctor.status == 1, "\(doctor)")
     for name in ["damaged", "directory", "fifo", "link", "huge"] {
-      #expect(doctor.output.contains("The message \"\(name)\" cannot be read"), "\(doctor)")
-      #expect(doctor.output.contains("doctor --quarantine message:\(name)\n"), "\(doctor)")
+      #expect(doctor.output.contains("The value \"\(name)\" cannot be read"), "\(doctor)")
+      #expect(doctor.output.contains("doctor --quarantine value:\(name)\n"), "\(doctor)")
     }
     for place in ["lease/lease", "held/lease/held/in-the-way", "stray"] {
       #expect(doctor.output.contains("rm -r \(session.container)/values/\(place)\n"), "\(doctor)")

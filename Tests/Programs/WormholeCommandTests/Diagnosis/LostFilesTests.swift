@@ -83,7 +83,7 @@ struct LostFilesTests {
       """
       wormhole send total 1; touch "$C/values/afile"; wormhole notify set doors 1; chmod 500 "$C/notifications"
       wormhole doctor --sweep >said; grep -c afile said; grep -c 'its mode is 500' said
-      wormhole doctor --quarantine message:nosuch >said; echo $?; wormhole ls --all | grep -c nosuch
+      wormhole doctor --quarantine value:nosuch >said; echo $?; wormhole ls --all | grep -c nosuch
       wormhole --group new doctor >said; echo $?; wormhole --group new doctor --strict >said; echo $?
       """)
     #expect(outcome.output == "2\n1\n1\n0\n1\n1\n", "\(outcome)")

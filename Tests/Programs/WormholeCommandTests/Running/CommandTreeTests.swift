@@ -8,10 +8,10 @@ struct CommandTreeTests {
   /// Each keeps others out, and runs the following words.
   private static let keepers = [
     "lock c --timeout 100 --", "lock --name n --timeout 100 --",
-    "presence enter n --exclusive --timeout 100 --", "queue take q --timeout 100 --",
+    "queue take q --timeout 100 --",
   ]
   /// How one ends that waits for another in vain, by the first letters.
-  private static let statuses = ["lock": "1", "pres": "75", "queu": "124"]
+  private static let statuses = ["lock": "1", "queu": "124"]
   /// Those on etcd, where an entry has a name, too.
   private static let names = Array(keepers.dropFirst())
 

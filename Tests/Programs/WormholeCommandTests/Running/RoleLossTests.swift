@@ -12,7 +12,7 @@ import WormholeToolkit
 struct RoleLossTests {
   /// A tenth of it is left for a busy machine to end a command in time.
   private static let lifetime = 10
-  private static let enter = ["presence", "enter", "role", "--exclusive", "--timeout", "120", "--"]
+  private static let enter = ["lock", "--name", "role", "--timeout", "120", "--"]
 
   private let directory: TemporaryDirectory
   private let proxy: LossyProxy

@@ -5,7 +5,6 @@ import WormholeTestSupport
 struct StoppedStartTests {
   private static let commands = [
     "lock f -- sh work", "lock f -- sh work {}", "lock -s f -- sh work", "lock --name n -- sh work",
-    "presence enter n --exclusive -- sh work",
     "queue take q -- sh work", "log read l --subscriber me", "update x -- sh work",
   ]
 

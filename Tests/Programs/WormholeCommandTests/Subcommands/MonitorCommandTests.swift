@@ -22,7 +22,7 @@ struct MonitorCommandTests {
     try Session().shell(Self.functions + script, within: .seconds(60))
   }
 
-  @Test("Messages, notifications and defaults, with their publishers")
+  @Test("Values, notifications and defaults, with their publishers")
   func values() throws {
     let outcome = try run(
       """
@@ -39,10 +39,10 @@ struct MonitorCommandTests {
       ends
       """)
     let expected = """
-      message tickets changed, process N (wormhole)
-      message ä b changed, process N (wormhole)
-      message before changed, process N (wormhole)
-      message tickets removed
+      value tickets changed, process N (wormhole)
+      value ä b changed, process N (wormhole)
+      value before changed, process N (wormhole)
+      value tickets removed
       notification volume changed, process N (wormhole)
       notification volume posted
       default defaults changed, process N (wormhole)
@@ -126,7 +126,7 @@ struct MonitorCommandTests {
   func filters() throws {
     let outcome = try run(
       """
-      monitors 'film-*' 'seat?' --except '*-draft' --only message,notification --count 4 --json
+      monitors 'film-*' 'seat?' --except '*-draft' --only value,notification --count 4 --json
       wormhole send film-a-draft 1; wormhole send other 1; wormhole send film-a 1; sees film-a
       wormhole notify post film-b; wormhole defaults write film-c 1
       sees film-b
@@ -134,7 +134,7 @@ struct MonitorCommandTests {
       finish; echo $?
       sed -E 's/.*"kind":"([a-z]*)","name":"([^"]*)".*/\\1 \\2/' "$T/heard"
       """)
-    let expected = "0\nmessage film-a\nnotification film-b\nmessage seats\nmessage film-d\n"
+    let expected = "0\nvalue film-a\nnotification film-b\nvalue seats\nvalue film-d\n"
     #expect(outcome.output == expected, "\(outcome)")
   }
 
@@ -151,9 +151,9 @@ struct MonitorCommandTests {
     let lines = outcome.output.split(separator: "\n")
     try #require(lines.count == 2, "\(outcome)")
     let first =
-      #"{"event":"changed","kind":"message","name":"tickets","process":N,"program":"wormhole","time":T}"#
+      #"{"event":"changed","kind":"value","name":"tickets","process":N,"program":"wormhole","time":T}"#
     #expect(lines[0] == first, "\(outcome)")
-    #expect(lines[1] == #"{"event":"removed","kind":"message","name":"tickets","time":T}"#)
+    #expect(lines[1] == #"{"event":"removed","kind":"value","name":"tickets","time":T}"#)
   }
 
   @Test("Of a burst the last state is shown, and --timeout ends with 124")
@@ -173,11 +173,11 @@ struct MonitorCommandTests {
     let session = try Session()
     let outcome = try session.shell(
       Self.functions + """
-        monitors --only message; read -r said <&3; echo "$said" >&2; ls -A "$C"
+        monitors --only value; read -r said <&3; echo "$said" >&2; ls -A "$C"
         wormhole send tickets 7; sees 'tickets changed'
         ends
         """)
-    #expect(outcome.output == "message tickets changed, process N (wormhole)\n", "\(outcome)")
+    #expect(outcome.output == "value tickets changed, process N (wormhole)\n", "\(outcome)")
     #expect(outcome.errors.contains("no container yet; waiting for its first use"))
   }
 
@@ -191,7 +191,7 @@ struct MonitorCommandTests {
         until grep -qs '^inotify wd' /proc/$pid/fdinfo/*; do sleep 0.05; done
         wormhole send tickets 7; sees 'tickets changed'; ends
         """, within: .seconds(60))
-    #expect(outcome.output == "message tickets changed, process N (wormhole)\n", "\(outcome)")
+    #expect(outcome.output == "value tickets changed, process N (wormhole)\n", "\(outcome)")
   }
 
   @Test(

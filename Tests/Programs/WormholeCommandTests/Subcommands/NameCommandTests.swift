@@ -13,7 +13,7 @@ import WormholeTestSupport
       wormhole notify remove cleared; wormhole notify remove cleared 2>"$T/said"; echo $?
       wormhole queue put film-4 1 >"$T/null"
       wormhole presence enter film-5 -- wormhole ls
-      wormhole ls 'film-[12]' --only message
+      wormhole ls 'film-[12]' --only value
       wormhole ls '?ilm-4' --json
       wormhole ls 'nothing*'; echo $?
       wormhole ls film-5; echo $?
@@ -22,9 +22,9 @@ import WormholeTestSupport
       outcome.output == """
         1
         1
-        message       a b
-        message       film-1
-        message       film-2
+        value         a b
+        value         film-1
+        value         film-2
         notification  film-3
         queue         film-4
         presence      film-5
@@ -59,7 +59,7 @@ import WormholeTestSupport
         1
         1
         x
-          message       43 B, sent TIME by process N (wormhole)
+          value         43 B, sent TIME by process N (wormhole)
           version       …
           place         …
           notification  state 7
@@ -180,9 +180,9 @@ import WormholeTestSupport
         {"identifier":"a","message":1}
         {"identifier":"c","message":1}
         65
-        message       a
-        message       b
-        message       c
+        value         a
+        value         b
+        value         c
         queue         q
         65
         1

@@ -55,7 +55,7 @@ struct SharedContainerCommandTests {
     ("queue put --durable jobs 2", "queue take jobs -- cat", "2"),
     ("log append news 1", "log read --subscriber reader news", "1"),
     ("log append --durable news 2", "log read --subscriber reader news", "2"),
-    ("presence enter --exclusive cast -- true", "presence enter --exclusive cast -- echo in", "in"),
+    ("lock --name cast -- true", "lock --name cast -- echo in", "in"),
     ("lock container/beside -- true", "lock container/beside -- echo in", "in"),
     ("peer context phone 3", "peer context phone", #"{"sent":3}"#),
     ("peer send phone 4", "peer receive phone --count 1", "4"),
@@ -219,7 +219,7 @@ struct SharedContainerCommandTests {
     ),
     (
       ["presence/cast", "presence/cast/exclusive.plist"],
-      ["presence enter --exclusive --timeout 1 cast -- true", "presence list cast"]
+      ["lock --name cast --timeout 1 -- true", "presence list cast"]
     ),
     (
       ["own/queues/peer%2Fphone%2Fmessages", "own/queues/peer%2Fphone%2Fmessages/staged"],
@@ -238,7 +238,7 @@ struct SharedContainerCommandTests {
     let outcome = try SharedScene().shell(
       """
       for command in 'send seats 1' 'notify post doors' 'notify set doors 1' 'queue put jobs 1' \\
-        'queue put --key k jobs 1' 'log append news 1' 'presence enter --exclusive cast -- true' \\
+        'queue put --key k jobs 1' 'log append news 1' 'lock --name cast -- true' \\
         'peer send phone 1'; do owner wormhole $command >said || exit 97; done
       cp -a container before; cp -a container home-70001/beyond; chmod 700 home-70001/beyond
       look() { (cd home-70001/beyond && find . -printf '%p %y %m %i %T@\\n' | sort); }

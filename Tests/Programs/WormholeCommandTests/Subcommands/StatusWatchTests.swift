@@ -15,7 +15,7 @@ import WormholeTestSupport
       kill $pid; finish 2>"$T/null"
       grep -cv '^{.*}$' "$T/heard"
       start status --watch --count 2 >"$T/heard"
-      sees tickets; wormhole send third 3; finish; echo $?; grep -c '^MESSAGE' "$T/heard"
+      sees tickets; wormhole send third 3; finish; echo $?; grep -c '^VALUE' "$T/heard"
       wormhole status --watch --timeout 0 >"$T/heard" 2>"$T/said"; echo $?
       wormhole status --count 1 2>"$T/said"; echo $?
       """, within: .seconds(60))

@@ -8,7 +8,7 @@ extension CommandDescription {
     name: "copy",
     abstract: "Copy the container to another place, a directory or etcd: all of it, or nothing.",
     discussion: """
-      Messages, defaults, queues with their files, receipts and failures, logs, and what the group keeps \
+      Values, defaults, queues with their files, receipts and failures, logs, and what the group keeps \
       beside them are copied. Not copied is what is tied to processes that run now, and how peers are \
       launched, which is to be registered again. What is delivered at this moment is delivered again \
       there, marked. The original stays as it is. What cannot be read, such as a link in place of a name, \
@@ -18,7 +18,7 @@ extension CommandDescription {
       A process that goes on with the original would change it without changing the copy. So while one \
       is present in the container, the copy is refused with its name, unless --in-use is given; then \
       the copy is as the container was at one moment. While processes change it faster than it can be \
-      read, their changes wait for a moment. Processes that only read and write messages are not seen.
+      read, their changes wait for a moment. Processes that only read and write values are not seen.
 
       A directory gets its name when the copy is whole. One that a killed program left has .copying- after \
       that name, and can be removed.
@@ -61,7 +61,7 @@ extension CommandDescription {
     abstract: "Write the container into one file, as it was at one moment, while it is in use.",
     discussion: """
       The file is made by tar(1) and gzip(1), which have to be installed: 'tar -tf FILE' lists it, and \
-      'restore' makes a container of it again. It has what 'copy' copies: messages, defaults, queues with \
+      'restore' makes a container of it again. It has what 'copy' copies: values, defaults, queues with \
       their files, receipts and failures, logs, and the files that the group keeps beside them, without \
       extended attributes and the setuid and setgid bits of files. It leaves out what is tied to processes \
       that run now, and how peers are launched. Links and FIFOs that the group keeps there are left out, \
@@ -161,7 +161,7 @@ extension CommandDescription {
     name: "destroy",
     abstract: "Remove the container with everything in it.",
     discussion: """
-      Messages, defaults, queues, logs and all else that the package keeps are removed and cannot be \
+      Values, defaults, queues, logs and all else that the package keeps are removed and cannot be \
       brought back; 'copy' makes a copy before. The files that programs keep in the directory beside that \
       stay, unless --with-files is given. A directory that belongs to a group is removed if nothing is left in \
       it. On etcd all keys below the prefix are removed, and this machine's directory of the container, \
@@ -169,7 +169,7 @@ extension CommandDescription {
 
       At a terminal the command asks first; elsewhere it needs --yes. While a process is present in the \
       container, or takes from a queue, the command is refused with its name and exit status 1, unless \
-      --in-use is given. Processes that only read and write messages are not seen; the next one that \
+      --in-use is given. Processes that only read and write values are not seen; the next one that \
       writes makes a new container. On etcd that is the next one that begins: a process that has the old \
       one open learns, when it writes, that it was removed.
       """,

@@ -27,7 +27,7 @@ extension CommandDescription {
       .value(
         "quarantine", .identifier, named: "kind:name",
         help: """
-          First move this file into the container's quarantine, such as message:seats. If a message cannot be \
+          First move this file into the container's quarantine, such as value:seats. If a value cannot be \
           read, an older version that the container has kept takes its place; of a log the messages stay. The \
           kind 'own' is for the package's own values.
           """),
@@ -81,14 +81,14 @@ extension CommandDescription {
   .refusing { arguments in
     arguments.text("quarantine").flatMap { title in
       QuarantineKind(of: title) == nil
-        ? "give --quarantine message:NAME, log:NAME or own:NAME" : nil
+        ? "give --quarantine value:NAME, log:NAME or own:NAME" : nil
     }
   }
 }
 
 /// The kinds of things with a file that can be put aside.
 private enum QuarantineKind: String {
-  case message, log, own
+  case value, log, own
 
   /// - Parameter title: the kind and the name, with a colon between them.
   init?(of title: String) {
@@ -143,7 +143,7 @@ extension SharedContainer {
     guard let kind = QuarantineKind(of: title) else { return nil }
     let name = String(title.dropFirst(kind.rawValue.count + 1))
     switch kind {
-    case .message: return value(name)
+    case .value: return value(name)
     case .log: return log(name).value
     case .own: return own.value(name)
     }

@@ -14,7 +14,7 @@ extension CommandDescription {
     abstract: "Print what happens in the container, one line each.",
     discussion: """
       A line has the local time, the kind, the name, what happened to it, and who did it, where a file \
-      says so. A 'message', 'default' (those of a suite, or of the container) or 'own' value of the package \
+      says so. A 'value', 'default' (those of a suite, or of the container) or 'own' value of the package \
       was changed or removed; a 'notification' was posted, or its state changed; entries of a 'queue' were \
       sent, taken or processed, so it was changed; a message was appended to a 'log'; a process entered or \
       left as a 'peer', 'presence' or 'consumer'. 'read', 'queue list' and 'status' show what there is now.
@@ -66,7 +66,7 @@ extension CommandDescription {
 /// An event for people: defaults by their suites, peers by their names.
 struct MonitorLine: Sendable {
   enum Kind: String, CaseIterable, Sendable {
-    case message, `default`, notification, queue, log, peer, presence, consumer, own
+    case value, `default`, notification, queue, log, peer, presence, consumer, own
   }
 
   let kind: Kind
@@ -81,7 +81,7 @@ struct MonitorLine: Sendable {
       switch (event.kind.primitive, event.kind.isOwn) {
       case (.value, true) where defaults.isDefaults: (.default, defaults.name ?? event.name)
       case (.presence, true) where peer != nil: (.peer, peer ?? event.name)
-      case (.value, let isOwn): (isOwn ? .own : .message, event.name)
+      case (.value, let isOwn): (isOwn ? .own : .value, event.name)
       case (.notification, _): (.notification, event.name)
       case (.presence, _): (.presence, event.name)
       case (.consumer, _): (.consumer, event.name)
@@ -92,7 +92,7 @@ struct MonitorLine: Sendable {
 
   var change: String { event.change.rawValue }
 
-  /// `10:15:03.123  message       tickets changed, process 11298 (wormhole)`.
+  /// `10:15:03.123  value         tickets changed, process 11298 (wormhole)`.
   var text: String {
     let moment = event.time.timeIntervalSince1970
     let (hour, minute, second) = localTime(Int64(moment))

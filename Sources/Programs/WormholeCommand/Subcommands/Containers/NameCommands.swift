@@ -8,13 +8,13 @@ extension CommandDescription {
     name: "ls",
     abstract: "Print the names in the container, one line each, or all that is known of each.",
     discussion: """
-      A line has the kind and the name; with one kind in --only, the name alone. Kinds: 'message', \
-      'notification', 'queue', 'log', 'presence' and 'peer'. A message or notification that was removed, and a \
+      A line has the kind and the name; with one kind in --only, the name alone. Kinds: 'value', \
+      'notification', 'queue', 'log', 'presence' and 'peer'. A value or notification that was removed, and a \
       presence under which nobody is, are left out, unless --all is given. A pattern is one of a shell: '*' stands \
       for any text, '?' for one character, '[a-z]' for one of some. The exit status is 1 if there is no \
       such name, and 65 if one cannot be looked at: the others are printed, and it is reported at the end.
 
-      With -l all that is known under each name is shown, of whatever kinds. The version of a message changes \
+      With -l all that is known under each name is shown, of whatever kinds. The version of a value changes \
       with every change; 'send --if-version' and 'remove --if-version' compare it. With --json, too, a line is \
       {"log": ..., "message": {"bytes": ..., "expires": ..., "path": ..., "problem": ..., "publisher": ..., \
       "version": ...}, "name": ..., "notification": {"state": ...}, "presence": [...], "queue": ...}, without \
@@ -93,10 +93,10 @@ extension CommandEnvironment {
 }
 
 extension LiveNames {
-  /// Whether a name has content now: a message may be removed, and a presence may have no process.
+  /// Whether a name has content now: a value may be removed, and a presence may have no process.
   fileprivate func hasContent(_ name: String, in container: SharedContainer) throws -> Bool {
     switch self {
-    case .message: try container.value(name).version() != nil
+    case .value: try container.value(name).version() != nil
     case .notification: try container.notification(name).isUsed()
     case .presence: try !container.presence(name).members().isEmpty
     default: true
@@ -115,7 +115,7 @@ private struct KnownUnderName {
     _ report: ContainerReport
   ) throws {
     let isName: (String) -> Bool = { $0.utf8.elementsEqual(name.utf8) }
-    if kinds.contains(.message) { try look(at: container.value(name)) }
+    if kinds.contains(.value) { try look(at: container.value(name)) }
     if kinds.contains(.notification) {
       let state = try container.notification(name).state()
       members["notification"] = PropertyListValue.dictionary(["state": PropertyListValue(state)])
@@ -147,13 +147,13 @@ private struct KnownUnderName {
     } catch let error as AppGroupError {
       problem = error.briefReason
     }
-    members["message"] = PropertyListValue.object([
+    members["value"] = PropertyListValue.object([
       "bytes": bytes, "expires": snapshot.expiration, "path": value.path, "problem": problem,
       "publisher": snapshot.publisher, "version": version.text,
     ])
     let publisher = snapshot.publisher.map { ", sent \($0.date.secondsText) by \($0)" } ?? ""
     let size = bytes.map { Int64($0).sizeText } ?? "of unknown size"
-    lines.append(("message", problem.map { "cannot be read: \($0)" } ?? size + publisher))
+    lines.append(("value", problem.map { "cannot be read: \($0)" } ?? size + publisher))
     if let expiration = snapshot.expiration { lines.append(("expires", expiration.secondsText)) }
     lines += [("version", version.text), (Self.place, value.path)]
   }

@@ -25,7 +25,7 @@ extension CommandDescription {
       let path = try arguments.container.path()
       return try environment.print(
         arguments, json: .object(["container": path]),
-        text: "\(path)\n  no container yet; the first message makes one")
+        text: "\(path)\n  no container yet; the first value makes one")
     }
     try environment.print(
       arguments.marked(arguments.status(of: container, environment), environment))

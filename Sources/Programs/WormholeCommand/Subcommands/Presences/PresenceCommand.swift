@@ -101,25 +101,11 @@ extension CommandDescription {
       Others see this process from before COMMAND begins until it has ended, with all that it has started, \
       apart from a daemon (see 'lock'). If this process is killed, COMMAND is killed with it. The exit status is COMMAND's. Its environment has WORMHOLE_IDENTIFIER, \
       the name.
-
-      With --exclusive only one such process at a time is present; another one waits until it leaves or \
-      dies. When all processes of COMMAND have been stopped for 50 ms, another one may kill them and take \
-      the role over; then the exit status is 1, or 128 plus the signal's number.
-
-      COMMAND then has WORMHOLE_FENCE in its environment, a number that is larger with each process that \
-      enters: with --while, 'send' and 'queue put' do nothing once another process has entered, and other \
-      systems can refuse a smaller number than they have seen.
-
-      On etcd a process that is cut off loses its role when its session ends (ttl=). Its COMMAND gets \
-      SIGTERM after eight tenths of that time and SIGKILL after nine, before a successor's can begin.
+      Any number may be present under one name; for one at a time, see 'lock --name'.
       """,
     arguments: [
       .presenceName,
       .value("content", .text, named: "json", help: "A small value for readers, as JSON."),
-      .flag("exclusive", help: "Let only one process at a time enter in this way."),
-      .value(
-        "timeout", .duration, standard: "10",
-        help: "With --exclusive, wait this long for another process that is present."),
       .command(help: "Runs while this process is present."),
     ]
   ) { arguments, environment in
@@ -131,24 +117,8 @@ extension CommandDescription {
     let presence = try arguments.container.open().presence(name)
     // Received from before the start of the command: a signal that arrives meanwhile is not lost.
     let interruption = try Interruption(quits: true, adopts: true)
-    let isAlone = arguments.has("exclusive")
-    let deadline = arguments.deadline()
-    try LostBeforeStart.repeating {
-      let entered: PresenceRegistration? =
-        isAlone
-        ? try noticingUse {
-          try interruption.wait {
-            try presence.enterExclusively(
-              content: content, overtaking: presence.overtakingOfCommands, until: deadline)
-          }
-        } : try presence.enter(content: content)
-      guard let entered else { throw interruption.endStatus }
-      try environment.run(command, as: entered, isAlone: isAlone, interruption)
-    }
-  }
-  .refusing { arguments in
-    arguments.isGiven("timeout") && !arguments.has("exclusive")
-      ? "--timeout needs --exclusive: without it the command does not wait" : nil
+    try environment.run(
+      command, as: presence.enter(content: content), isAlone: false, interruption)
   }
 }
 

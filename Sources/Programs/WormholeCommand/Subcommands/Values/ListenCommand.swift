@@ -8,33 +8,33 @@ import WormholeTerminals
 extension CommandDescription {
   static let listen = CommandDescription(
     name: "listen",
-    abstract: "Print messages as they arrive, one line each.",
+    abstract: "Print values as they arrive, one line each.",
     discussion: """
-      A name with '*', '?' or '[' is a pattern of a shell, and stands for every message whose name \
+      A name with '*', '?' or '[' is a pattern of a shell, and stands for every value whose name \
       matches it or is exactly this text, also one that is sent for the first time later. With a \
       pattern or several names a line is {"identifier": ..., "message": ...}; with --details it is \
       that of 'read --details'.
 
       The command prints 'listening' on standard error; from then on it misses nothing. After a burst of \
-      messages the last one is always printed, the earlier ones perhaps. The removal of a message prints \
+      values the last one is always printed, the earlier ones perhaps. The removal of a value prints \
       nothing. If the group has no container yet, the command waits for its first use and makes nothing. If the \
       container is removed and made again, or a link above it is pointed elsewhere, listening goes on there.
 
-      \(eachCommand) Its environment has WORMHOLE_IDENTIFIER, the name of the message, WORMHOLE_TIME, when it was sent, and \
+      \(eachCommand) Its environment has WORMHOLE_IDENTIFIER, the name of the value, WORMHOLE_TIME, when it was sent, and \
       WORMHOLE_SENDER, the peer that sent it or else the program; the last two are empty for a file that \
       another kind of program wrote. Without a COMMAND, listening ends when nobody reads the lines any \
       more.
       """,
     arguments: [
-      .identifiers(), .count, .timeout, .readyDescriptor,
+      .valueNames(), .count, .timeout, .readyDescriptor,
       .details,
-      .flag("current", help: "Begin with the current message, if there is one."), .jsonAlways,
-      .format, .command(forEach: "message"),
+      .flag("current", help: "Begin with the current value, if there is one."), .jsonAlways,
+      .format, .command(forEach: "value"),
     ]
   ) { arguments, environment in
     let deadline = arguments.deadline()
     let opened = try arguments.container.openToListen(until: deadline, environment)
-    let names = arguments.texts("identifier")
+    let names = arguments.texts("name")
     try arguments.reportForgottenCommand(among: names, in: opened.container, environment)
     let listener = try MessageListener(
       in: opened.container, names, startsWithCurrent: arguments.has("current") || opened.isNew)
@@ -45,7 +45,7 @@ extension CommandDescription {
     try arguments.handleEach(of: listener.arrivals.next, until: deadline) { arrival in
       do {
         guard let snapshot = try listener.snapshot(of: arrival) else { return nil }
-        // The removal of a message is not a message.
+        // The removal of a value is not a value.
         guard let message = try snapshot.propertyList() else { return nil }
         let identifier = arrival.identifier
         let publisher = snapshot.publisher
@@ -56,7 +56,7 @@ extension CommandDescription {
             identifier: identifier, time: publisher?.date,
             sender: publisher.map { $0.peer ?? $0.program }))
       } catch let error as AppGroupError {
-        // A message that cannot be read is reported, and does not count.
+        // A value that cannot be read is reported, and does not count.
         environment.report(error)
         return nil
       }
@@ -65,7 +65,7 @@ extension CommandDescription {
 }
 
 extension ParsedArguments {
-  /// Reports the name of a program that is taken for the name of a message.
+  /// Reports the name of a program that is taken for the name of a value.
   fileprivate func reportForgottenCommand(
     among names: [String], in container: SharedContainer, _ environment: CommandEnvironment
   ) throws {
@@ -76,16 +76,16 @@ extension ParsedArguments {
     else { return }
     let words = (names[..<place] + ["--"] + names[place...]).map(\.quotedForShell)
     environment.report(
-      "\(names[place].quoted) is taken as the name of a message; a command goes after '--': "
+      "\(names[place].quoted) is taken as the name of a value; a command goes after '--': "
         + "'\(ProgramName.called) listen \(words.joined(separator: " "))'")
   }
 }
 
-/// Receives messages, by their names or by patterns.
+/// Receives values, by their names or by patterns.
 private final class MessageListener {
   struct Arrival: Sendable {
     let identifier: String
-    /// Nil for a message that is read when its turn comes.
+    /// Nil for a value that is read when its turn comes.
     let snapshot: ValueSnapshot?
   }
 
@@ -96,7 +96,7 @@ private final class MessageListener {
   private let container: SharedContainer
   private var observations: [ObservationToken] = []
   private var monitor: (any Watching)?
-  /// The last handled messages, because two events may report the same one.
+  /// The last handled values, because two events may report the same one.
   private var handled: [String: Version] = [:]
 
   init(in container: SharedContainer, _ names: [String], startsWithCurrent: Bool) throws {
@@ -131,7 +131,7 @@ private final class MessageListener {
     }
   }
 
-  /// - Returns: nil for a message that was already handled.
+  /// - Returns: nil for a value that was already handled.
   func snapshot(of arrival: Arrival) throws -> ValueSnapshot? {
     if let snapshot = arrival.snapshot { return snapshot }
     let snapshot = try container.value(arrival.identifier).snapshot()

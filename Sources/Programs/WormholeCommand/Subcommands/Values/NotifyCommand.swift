@@ -6,7 +6,7 @@ import WormholePropertyLists
 extension CommandDescription {
   static let notify = CommandDescription(
     name: "notify",
-    abstract: "Post notifications, which carry no message, and wait for them.",
+    abstract: "Post notifications, which carry no value, and wait for them.",
     discussion: """
       A notification has a number, too, which posting does not change: 'notify set NAME NUMBER' sets it, and \
       'notify get NAME' prints it.

@@ -5,31 +5,31 @@ import WormholeTerminals
 extension CommandDescription {
   static let send = CommandDescription(
     name: "send",
-    abstract: "Publish a message.",
+    abstract: "Publish a value.",
     discussion: """
-      The message replaces the last one with this identifier in one step: a reader sees the old one \
+      The value replaces the last one with this name in one step: a reader sees the old one \
       or the new one, whole.
 
-      With --expires the message is gone after that time for every reader, as if it was removed. The \
+      With --expires the value is gone after that time for every reader, as if it was removed. The \
       time of day counts.
 
-      With --if-version the message is sent only if nobody has changed it since that version was read; \
+      With --if-version the value is sent only if nobody has changed it since that version was read; \
       otherwise nothing changes, and the exit status is 1.
 
-      With --lines each line is a message as soon as it comes. A line without a valid value is reported and \
+      With --lines each line is a value as soon as it comes. A line without a valid value is reported and \
       left out, and the exit status is 65 in the end.
 
       A bare word that is not JSON is a string: 'send greeting hello', 'send place ./backup'. Anything that \
       starts like JSON ({, [, ", or a number) must be valid JSON, and so must an empty argument.
       """,
-    arguments: [.identifier, .jsonValue("message")] + ArgumentDescription.valueSources + [
-      .lines, .messageExpires, .ifVersion, .whileRole, .durable("the message"), .writeTimeout,
+    arguments: [.valueName, .jsonValue("value")] + ArgumentDescription.valueSources + [
+      .lines, .valueExpires, .ifVersion, .whileRole, .durable("the value"), .writeTimeout,
     ]
   ) { arguments, environment in
-    let identifier = arguments.requiredText("identifier")
-    // Opened for the first message: without one, no container is made.
+    let identifier = arguments.requiredText("name")
+    // Opened for the first value: without one, no container is made.
     var opened: Value?
-    try arguments.forEachValue(environment, object: "the message") { message in
+    try arguments.forEachValue(environment, object: "the value") { message in
       let value = try opened ?? arguments.container.open(.value(identifier)).value(identifier)
       opened = value
       guard arguments.text("if-version") == nil else {
@@ -54,29 +54,29 @@ extension CommandDescription {
 
   static let read = CommandDescription(
     name: "read",
-    abstract: "Print the latest message; exit status 1 if there is none.",
+    abstract: "Print the latest value; exit status 1 if there is none.",
     discussion: """
-      A name with '*', '?' or '[' that no message has exactly is a pattern of a shell, and stands for \
-      every message whose name matches it. With a pattern or several names a line is {"identifier": \
-      ..., "message": ...}. A name without a message, and one that cannot be read, is reported, the others \
+      A name with '*', '?' or '[' that no value has exactly is a pattern of a shell, and stands for \
+      every value whose name matches it. With a pattern or several names a line is {"identifier": \
+      ..., "message": ...}. A name without a value, and one that cannot be read, is reported, the others \
       are printed, and the exit status is 1, or that of the error.
 
       With --details a line is {"expires": ..., "identifier": ..., "message": ..., "publisher": \
       {"date": ..., "peer": ..., "process": ..., "program": ...}, "version": ...}: the process that sent \
-      the message, and when; and a text that changes with every change, for --if-version. "expires" is \
-      left out for a message that does not expire, "peer" for a process that was none, and "publisher" \
+      the value, and when; and a text that changes with every change, for --if-version. "expires" is \
+      left out for a value that does not expire, "peer" for a process that was none, and "publisher" \
       for a file that another kind of program wrote.
       """,
     arguments: [
-      .identifiers(),
+      .valueNames(),
       .details, .jsonAlways, .format,
     ]
   ) { arguments, environment in
     let container = try arguments.container.openExisting()
-    let names = arguments.texts("identifier")
+    let names = arguments.texts("name")
     var status = ExitStatus.done
     for name in names {
-      let found = try container?.messages(named: name) ?? [name]
+      let found = try container?.values(named: name) ?? [name]
       let namesEach = names.count > 1 || found != [name]
       var isFound = false
       for identifier in found {
@@ -94,7 +94,7 @@ extension CommandDescription {
       }
       guard !isFound else { continue }
       let reason =
-        ShellPattern.isMeant(by: name) ? "no message matches it" : "there is no such message"
+        ShellPattern.isMeant(by: name) ? "no value matches it" : "there is no such value"
       environment.report(CommandError.no("read \(name.quoted)", because: reason))
       status = .no
     }
@@ -103,32 +103,32 @@ extension CommandDescription {
 
   static let removeMessages = CommandDescription(
     name: "remove",
-    abstract: "Remove messages.",
+    abstract: "Remove values.",
     discussion: """
-      A name with '*', '?' or '[' that no message has exactly is a pattern of a shell, and stands for \
-      every message whose name matches it. The exit status is 1 if there is no such message; the others \
+      A name with '*', '?' or '[' that no value has exactly is a pattern of a shell, and stands for \
+      every value whose name matches it. The exit status is 1 if there is no such value; the others \
       are removed nevertheless.
 
-      With --if-version a message is removed only if nobody has changed it since that version was read; \
+      With --if-version a value is removed only if nobody has changed it since that version was read; \
       otherwise it stays, and the exit status is 1.
       """,
     arguments: [
-      .identifiers(isOptional: true),
-      .flag("all", help: "Remove every message of the container."),
+      .valueNames(isOptional: true),
+      .flag("all", help: "Remove every value of the container."),
       .ifVersion, .writeTimeout,
     ]
   ) { arguments, environment in
     guard let container = try arguments.container.openExisting() else {
       if arguments.has("all") || arguments.text("if-version") == "none" { return }
-      throw CommandError.no("remove messages", because: "there are none")
+      throw CommandError.no("remove values", because: "there are none")
     }
     var identifiers: [String] = []
     var status = ExitStatus.done
     if arguments.has("all") { identifiers = try container.valueIdentifiers() }
-    for name in arguments.texts("identifier") {
-      let found = arguments.text("if-version") == nil ? try container.messages(named: name) : [name]
+    for name in arguments.texts("name") {
+      let found = arguments.text("if-version") == nil ? try container.values(named: name) : [name]
       if found.isEmpty {
-        environment.report("no message matches \(name.quoted)")
+        environment.report("no value matches \(name.quoted)")
         status = .no
       }
       identifiers += found
@@ -139,14 +139,14 @@ extension CommandDescription {
         if arguments.text("if-version") != nil {
           try value.compareAndSet(nil, arguments, to: "remove")
         } else if try !value.remove(until: arguments.deadline()),
-          arguments.texts("identifier").contains(identifier)
+          arguments.texts("name").contains(identifier)
         {
-          let reason = try "there is no such message" + container.others(named: identifier)
+          let reason = try "there is no such value" + container.others(named: identifier)
           environment.report(CommandError.no("remove \(identifier.quoted)", because: reason))
           status = .no
         }
       } catch let error as AppGroupError {
-        // A message that cannot be removed does not keep the others from being removed.
+        // A value that cannot be removed does not keep the others from being removed.
         environment.report(error)
         status = ExitStatus(of: error)
       }
@@ -154,19 +154,19 @@ extension CommandDescription {
     try status.end()
   }
   .refusing { arguments in
-    if arguments.text("if-version") != nil, arguments.texts("identifier").count != 1 {
-      return "--if-version needs exactly one identifier"
+    if arguments.text("if-version") != nil, arguments.texts("name").count != 1 {
+      return "--if-version needs exactly one name"
     }
-    return switch (arguments.has("all"), arguments.texts("identifier").isEmpty) {
-    case (true, false): "--all and identifiers exclude each other"
-    case (false, true): "missing expected argument '<identifier>': name messages, or give --all"
+    return switch (arguments.has("all"), arguments.texts("name").isEmpty) {
+    case (true, false): "--all and names exclude each other"
+    case (false, true): "missing expected argument '<name>': name values, or give --all"
     case (true, true), (false, false): nil
     }
   }
 }
 
 extension SharedContainer {
-  /// What a name that is not a message's stands for, and how that is removed.
+  /// What a name that is not a value's stands for, and how that is removed.
   fileprivate func others(named name: String) throws -> String {
     let kinds = [
       ("log remove", "log", try logNames()), ("queue remove --all", "queue", try queueNames()),
@@ -176,8 +176,8 @@ extension SharedContainer {
     }.joined()
   }
 
-  /// The names that a name stands for: itself, or all messages that match it, sorted.
-  fileprivate func messages(named name: String) throws -> [String] {
+  /// The names that a name stands for: itself, or all values that match it, sorted.
+  fileprivate func values(named name: String) throws -> [String] {
     func exists(_ name: String) throws -> Bool { try value(name).version() != nil }
     guard ShellPattern.isMeant(by: name), try !exists(name) else { return [name] }
     let pattern = ShellPattern(name)
@@ -191,19 +191,19 @@ extension SharedContainer {
 }
 
 extension ArgumentDescription {
-  static func identifiers(isOptional: Bool = false) -> ArgumentDescription {
+  static func valueNames(isOptional: Bool = false) -> ArgumentDescription {
     list(
-      "identifier", .live(.message), isOptional: isOptional,
-      help: "The names of the messages, or patterns.")
+      "name", .live(.value), isOptional: isOptional,
+      help: "The names of the values, or patterns.")
   }
 
   static let ifVersion = value(
     "if-version", .identifier, named: "version",
-    help: "Only if the message is still of this version, which 'ls -l' and 'read --details' "
+    help: "Only if the value is still of this version, which 'ls -l' and 'read --details' "
       + "print; 'none' means that there is none.")
 
-  static let messageExpires = value(
-    "expires", .duration, help: "Expire the message after this time (default: never).")
+  static let valueExpires = value(
+    "expires", .duration, help: "Expire the value after this time (default: never).")
 
   static let writeTimeout = value(
     "timeout", .duration, standard: "10",
@@ -211,7 +211,7 @@ extension ArgumentDescription {
 }
 
 extension Value {
-  /// Replaces or removes a message according to `--if-version`; throws if it has another version.
+  /// Replaces or removes a value according to `--if-version`; throws if it has another version.
   fileprivate func compareAndSet(
     _ message: PropertyListValue?, _ arguments: ParsedArguments, to verb: String
   ) throws {
@@ -222,12 +222,12 @@ extension Value {
     guard !isDone else { return }
     let now = try version().map { "it is of version \($0.text) now" } ?? "there is none now"
     throw CommandError.no(
-      "\(verb) \(identifier.quoted)", because: "the message was changed: \(now)")
+      "\(verb) \(identifier.quoted)", because: "the value was changed: \(now)")
   }
 }
 
 extension ParsedArguments {
-  /// A message as it is printed: with the details of its publication if `--details` is given, and with
+  /// A value as it is printed: with the details of its publication if `--details` is given, and with
   /// its name if it is one of several.
   func line(
     of message: PropertyListValue, _ snapshot: ValueSnapshot, _ identifier: String,

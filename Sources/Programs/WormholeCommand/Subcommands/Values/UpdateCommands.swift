@@ -5,36 +5,36 @@ import WormholePropertyLists
 extension CommandDescription {
   static let update = CommandDescription(
     name: "update",
-    abstract: "Change messages with a command, without losing another process's change.",
+    abstract: "Change values with a command, without losing another process's change.",
     discussion: """
-      COMMAND reads the message on standard input and prints the new one, null to remove it. If there is \
-      no message, it reads the value of --default, or null. If it fails, nothing changes, and its exit \
+      COMMAND reads the value on standard input and prints the new one, null to remove it. If there is \
+      no value, it reads the value of --default, or null. If it fails, nothing changes, and its exit \
       status is that of 'update'. It is killed together with 'update', and gets its signals, with all that it \
       has started; the output of all of it counts.
 
       With several names all changes become visible in one step. COMMAND reads one object, with a member \
-      for each message that exists, and prints the object of the new ones; a message that is missing \
+      for each value that exists, and prints the object of the new ones; a value that is missing \
       there is removed:
         \(ProgramName.called) update from to -- jq '.from += -5 | .to += 5'
 
       COMMAND may take as long as it needs. If 'update' is stopped, others may take the lease over after \
       50 milliseconds, and with --term after that time; on etcd they need not wait for it at all. \
-      COMMAND then runs again with the newer message, and WORMHOLE_ATTEMPT in its environment is 2, 3 \
+      COMMAND then runs again with the newer value, and WORMHOLE_ATTEMPT in its environment is 2, 3 \
       and so on.
 
-      With --add no COMMAND runs: the number is added to the message, and the sum is printed. A message \
-      that does not exist counts as 0. Whole numbers have 64 bits; if the sum does not fit, or the message is \
+      With --add no COMMAND runs: the number is added to the value, and the sum is printed. A value \
+      that does not exist counts as 0. Whole numbers have 64 bits; if the sum does not fit, or the value is \
       no number, nothing changes, and the exit status is 65.
       """,
     arguments: [
-      .list("identifier", .live(.message), help: "The names of the messages; any text."),
+      .list("name", .live(.value), help: "The names of the values; any text."),
       .value(
         "default", .text, named: "json",
-        help: "What COMMAND reads, as JSON, if there is no message."),
-      .nulls, .messageExpires, .durable("the new message"),
+        help: "What COMMAND reads, as JSON, if there is no value."),
+      .nulls, .valueExpires, .durable("the new value"),
       .value(
         "timeout", .duration, standard: "60",
-        help: "How long to wait for others that change the message."),
+        help: "How long to wait for others that change the value."),
       .value(
         "term", .duration,
         help: "Let others take the lease over after this time, although COMMAND runs."),
@@ -42,10 +42,10 @@ extension CommandDescription {
         "add", .text, named: "number",
         help: "Add this number, which may be negative, instead of running a command."),
       .command(
-        help: "Reads the message and prints the new one, both as JSON.", replacedBy: "add"),
+        help: "Reads the value and prints the new one, both as JSON.", replacedBy: "add"),
     ]
   ) { arguments, environment in
-    let names = arguments.texts("identifier")
+    let names = arguments.texts("name")
     if let step = arguments.text("add").flatMap(PropertyListValue.init(number:)) {
       return try arguments.add(step, to: names[0], environment)
     }
@@ -75,13 +75,13 @@ extension CommandDescription {
       if arguments.tail != nil { return "--add and a command exclude each other" }
       if PropertyListValue(number: number) == nil { return "\(number.quoted) is not a number" }
     }
-    guard arguments.texts("identifier").count > 1 else { return nil }
-    return ["expires", "add"].first(where: arguments.isGiven).map { "--\($0) is for one message" }
+    guard arguments.texts("name").count > 1 else { return nil }
+    return ["expires", "add"].first(where: arguments.isGiven).map { "--\($0) is for one value" }
   }
 }
 
 extension ParsedArguments {
-  /// Adds to a message that is a number, and prints the sum.
+  /// Adds to a value that is a number, and prints the sum.
   fileprivate func add(
     _ step: PropertyListValue, to identifier: String, _ environment: CommandEnvironment
   ) throws {
@@ -103,7 +103,7 @@ extension ParsedArguments {
 /// The change of `update`: a command that reads the old content and prints the new one.
 private final class MessageChange: Sendable {
   private let command: ExternalCommand
-  /// The messages, as the object of a sentence.
+  /// The values, as the object of a sentence.
   private let title: String
   private let name: String?
   private let nulls: JSONReader.Nulls
@@ -112,7 +112,7 @@ private final class MessageChange: Sendable {
 
   init(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws {
     command = try arguments.requiredCommand()
-    let names = arguments.texts("identifier")
+    let names = arguments.texts("name")
     title = names.map(\.quoted).joined(separator: ", ")
     name = names.count == 1 ? names[0] : nil
     nulls = arguments.nulls
@@ -135,7 +135,7 @@ private final class MessageChange: Sendable {
           because: "\(command.words[0]) printed more than \(JSONInput.maximumBytes >> 20) MiB",
           status: .badData)
       }
-      let consequence = name == nil ? "the messages are unchanged" : "the message is unchanged"
+      let consequence = name == nil ? "the values are unchanged" : "the value is unchanged"
       if let failure = command.failure(outcome.termination) {
         throw CommandError(
           cannot: "update \(title)", because: "\(failure); \(consequence)",
@@ -161,15 +161,15 @@ private final class MessageChange: Sendable {
     func refused(_ reason: String) -> CommandError {
       CommandError(
         cannot: "update \(title)",
-        because: "\(command.words[0]) printed \(reason); the messages are unchanged",
+        because: "\(command.words[0]) printed \(reason); the values are unchanged",
         status: .badData)
     }
     guard let output else { return [:] }
     guard case .dictionary(let messages) = output else {
-      throw refused("something other than an object with the new messages")
+      throw refused("something other than an object with the new values")
     }
     if let other = messages.keys.sorted().first(where: { !names.contains($0) }) {
-      throw refused("\(other.quoted), which is not among the messages to update")
+      throw refused("\(other.quoted), which is not among the values to update")
     }
     return messages
   }
@@ -205,7 +205,7 @@ extension PropertyListValue {
         throw refused("the sum is not a number")
       }
       return .real(value + step)
-    default: throw refused("the message is not a number that can be added to")
+    default: throw refused("the value is not a number that can be added to")
     }
   }
 }
