@@ -58,6 +58,14 @@ public struct DarwinNotification: Sendable {
     startsWithPast: Bool = false, on queue: DispatchQueue,
     _ handler: @escaping @Sendable (NotificationRegistration) -> Void
   ) throws -> NotificationRegistration {
+    try observe(startsWithPast: startsWithPast, calling: queue, handler)
+  }
+
+  /// Calls a handler as `observe` does, on any kind of queue.
+  package func observe(
+    startsWithPast: Bool, calling queue: any HandlerQueue,
+    _ handler: @escaping @Sendable (NotificationRegistration) -> Void
+  ) throws -> NotificationRegistration {
     let registration = NotificationRegistration(self, posts: store)
     try registration.begin(startsWithPast: startsWithPast, on: queue, handler)
     return registration

@@ -42,7 +42,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
   deinit { cancel() }
 
   func begin(
-    startsWithPast: Bool, on queue: DispatchQueue,
+    startsWithPast: Bool, on queue: any HandlerQueue,
     _ handler: @escaping @Sendable (NotificationRegistration) -> Void
   ) throws {
     // A post that is held back stays undelivered, so the look after the last resume finds it, once.

@@ -20,6 +20,14 @@ extension Presence {
     startsWithCurrent: Bool = false, on queue: DispatchQueue,
     _ handler: @escaping @Sendable ([PresenceMember]) -> Void
   ) throws -> ObservationToken {
+    try observe(startsWithCurrent: startsWithCurrent, calling: queue, handler)
+  }
+
+  /// Calls a handler as `observe` does, on any kind of queue.
+  package func observe(
+    startsWithCurrent: Bool, calling queue: any HandlerQueue,
+    _ handler: @escaping @Sendable ([PresenceMember]) -> Void
+  ) throws -> ObservationToken {
     let sight = store.sight()
     let retry = Retry()
     let delivery = ChangeDelivery<[PresenceMember]?>(initial: nil, on: queue) { last in

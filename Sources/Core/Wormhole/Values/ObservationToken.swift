@@ -1,4 +1,3 @@
-package import Dispatch
 import Synchronization
 public import WormholeSystem
 
@@ -61,19 +60,19 @@ package final class ChangeDelivery<State: Sendable>: Cancelling {
   }
 
   private let condition: Mutex<Condition>
-  private let queue: DispatchQueue
+  private let queue: any HandlerQueue
   private let look: @Sendable (State) -> (State, (@Sendable () -> Void)?)
 
   /// - Parameter look: Receives the last delivered state, and returns the current state together
   ///   with the call to make if it differs.
   package init(
-    initial: State, on queue: DispatchQueue,
+    initial: State, on queue: any HandlerQueue,
     look: @escaping @Sendable (State) -> (State, (@Sendable () -> Void)?)
   ) {
     condition = Mutex(Condition(state: initial))
     self.queue = queue
     self.look = look
-    Blocking.beginDispatchSoon()
+    queue.prepare()
   }
 
   /// Begins to deliver, and answers earlier signals now. So the order is: watch, read the known
@@ -115,7 +114,7 @@ package final class ChangeDelivery<State: Sendable>: Cancelling {
     signal()
   }
 
-  private func enqueue() { queue.async { self.deliver() } }
+  private func enqueue() { queue.enqueue { self.deliver() } }
 
   private func deliver() {
     let state = condition.withLock { condition -> State? in

@@ -33,7 +33,7 @@ extension Value {
 
   /// Calls a handler as `observe` does, and again after a moment if it returns false.
   package func offer(
-    startsWithCurrent: Bool, on queue: DispatchQueue,
+    startsWithCurrent: Bool, on queue: any HandlerQueue,
     _ handler: @escaping @Sendable (ValueSnapshot) -> Bool
   ) throws -> ObservationToken {
     let timer = ExpiryTimer()

@@ -10,8 +10,11 @@ final class ThreadSemaphore: @unchecked Sendable {
   private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
   private var count = 0
 
-  /// That clock stops while the machine is asleep, so a wait looks at the deadline this often.
-  private static let slice: Duration = .seconds(10)
+  /// How long to wait before a look at the deadline, because that clock stops while the machine is
+  /// asleep. A wait of days, which is mostly one without an end, wakes the processor rarely.
+  private static func slice(of left: Duration) -> Duration {
+    min(left, left > .seconds(86_400) ? .seconds(3_600) : .seconds(10))
+  }
 
   init() {
     var attributes = pthread_condattr_t()
@@ -50,7 +53,7 @@ final class ThreadSemaphore: @unchecked Sendable {
       guard left > .zero else { return false }
       var end = timespec()
       clock_gettime(CLOCK_MONOTONIC, &end)
-      let (seconds, attoseconds) = min(left, Self.slice).components
+      let (seconds, attoseconds) = Self.slice(of: left).components
       end.tv_sec += Int(seconds)
       end.tv_nsec += Int(attoseconds / 1_000_000_000)
       if end.tv_nsec >= 1_000_000_000 {

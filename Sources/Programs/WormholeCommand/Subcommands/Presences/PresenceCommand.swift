@@ -1,6 +1,6 @@
-import Dispatch
 import Wormhole
 import WormholePropertyLists
+import WormholeSystem
 
 extension CommandDescription {
   static let presence = CommandDescription(
@@ -71,7 +71,7 @@ extension CommandDescription {
     let presence = opened.container.presence(name)
     let looks = Backlog<[PresenceMember]>.latest { _ in true }
     let observation = try presence.observe(
-      startsWithCurrent: true, on: DispatchQueue(label: "wormhole.presence")
+      startsWithCurrent: true, calling: Blocking.queue()
     ) { looks.add($0) }
     try withExtendedLifetime(observation) {
       // An immediate look first, because the observation may come too late for the deadline.

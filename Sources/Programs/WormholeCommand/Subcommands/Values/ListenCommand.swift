@@ -1,4 +1,3 @@
-import Dispatch
 import Wormhole
 import WormholeInspection
 import WormholePropertyLists
@@ -103,12 +102,13 @@ private final class MessageListener {
     self.container = container
     hasPatterns = names.contains(where: ShellPattern.isMeant)
     guard hasPatterns else {
-      let queue = DispatchQueue(label: "wormhole.listen")
+      let queue = Blocking.queue()
       for name in names {
-        let observation = try container.value(name).observe(
+        let observation = try container.value(name).offer(
           startsWithCurrent: startsWithCurrent, on: queue
         ) { [arrivals] in
           if !$0.isKnown { arrivals.add(Arrival(identifier: name, snapshot: $0)) }
+          return true
         }
         detections.append((observation.detection, name))
         observations.append(observation)

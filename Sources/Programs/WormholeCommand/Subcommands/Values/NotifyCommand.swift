@@ -1,7 +1,7 @@
-import Dispatch
 import FoundationEssentials
 import Wormhole
 import WormholePropertyLists
+import WormholeSystem
 
 extension CommandDescription {
   static let notify = CommandDescription(
@@ -42,10 +42,10 @@ extension CommandDescription {
     let opened = try arguments.container.openToListen(until: deadline, environment)
     let names = arguments.texts("name")
     let posts = Backlog<Int>.latest { $0 }
-    let queue = DispatchQueue(label: "wormhole.wait")
+    let queue = Blocking.queue()
     let registrations = try names.enumerated().map { index, name in
       try opened.container.notification(name).observe(
-        startsWithPast: opened.isNew, on: queue
+        startsWithPast: opened.isNew, calling: queue
       ) { _ in posts.add(index) }
     }
     for (registration, name) in zip(registrations, names) {
