@@ -1,7 +1,6 @@
 import Synchronization
 public import Wormhole
 import WormholeSystem
-package import WormholeToolkit
 
 /// Containers on etcd, for processes of several machines.
 ///
@@ -90,10 +89,6 @@ extension EtcdContainer: ContainerEngine {
   package func log(_ name: String, in container: SharedContainer) -> any LogStore {
     EtcdLog(self, name)
   }
-}
-
-extension EtcdContainer: CallingEngine {
-  package var mailboxes: any MailboxStore { EtcdMailboxes(etcd: self) }
 }
 
 extension EtcdContainer {

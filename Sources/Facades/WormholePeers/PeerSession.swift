@@ -169,7 +169,7 @@ extension PeerSession {
     noteReplacement()
     // The remains of dead sessions harm no process, so no caller waits for their removal; if it
     // fails, the next session tries again.
-    Blocking.queue().async { [container] in try? container.sweepMailboxes() }
+    Blocking.queue().async { [container] in try? container.callingEngine.sweepMailboxes() }
     outgoingFiles.resume()
   }
 

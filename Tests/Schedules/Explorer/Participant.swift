@@ -239,10 +239,9 @@ struct Participant {
       }
       let endpoint = CallEndpoint(in: container) { _ in }
       defer { endpoint.close() }
-      guard let callee = try endpoint.watchedOutlet(to: address) else { return "gone" }
       let latch = WakeLatch()
       let answer = Mutex("nothing")
-      let id = try endpoint.begin(until: .now + .seconds(2)) { end in
+      let id = try endpoint.begin(PropertyListValue(number), until: .now + .seconds(2)) { end in
         answer.withLock { answer in
           if case .answered(.reply(let value)) = end {
             answer = Self.text(value)
@@ -252,9 +251,7 @@ struct Participant {
         }
         latch.raise()
       }
-      let outcome = try endpoint.post(
-        id, PropertyListValue(number), expires: Expiry(after: .seconds(2)), to: callee)
-      guard case .posted = outcome else { return "gone" }
+      guard try endpoint.post(id, to: address, isWatched: true) == .posted else { return "gone" }
       endpoint.block(for: latch, until: .now + .seconds(3))
       return answer.withLock { $0 }
     }

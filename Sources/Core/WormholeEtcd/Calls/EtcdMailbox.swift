@@ -62,23 +62,24 @@ final class EtcdMailbox: Mailbox, KeyFollowing {
   /// How many entries are deleted together.
   private static let batch = 100
 
+  /// Makes the mailbox.
+  ///
+  /// - Parameter laneAge: The least time that a sender's lane stays after its last post.
   init(
-    _ address: String, _ etcd: EtcdContainer, _ keys: MailboxKeys, laneAge: Duration,
+    _ address: String, _ etcd: EtcdContainer, laneAge: Duration = .seconds(600),
     _ deliver: @escaping @Sendable (PropertyListValue) -> Void
-  ) {
+  ) throws {
     self.address = address
     self.etcd = etcd
-    self.keys = keys
+    keys = MailboxKeys(etcd, address)
     self.deliver = deliver
     idle = Mutex(IdleLanes(age: laneAge))
     follower = KeyFollower(etcd, keys.entries, on: queue)
+    let moment = try reporting("make a mailbox", path: keys.path) { try make(etcd.call()) }
+    follower.begin(for: self, after: moment)
   }
 
   // MARK: Making
-
-  func begin() throws {
-    follower.begin(for: self, after: try make(etcd.call()))
-  }
 
   /// Creates the owner's key, and returns the moment.
   private func make(_ call: EtcdContainer) throws -> EtcdMoment {
@@ -153,14 +154,12 @@ final class EtcdMailbox: Mailbox, KeyFollowing {
     if !posts.isEmpty { queue.async { [weak self] in self?.take(posts, of: history) } }
   }
 
-  func lookAgain() { follower.check() }
-
   func catchUp() {
     queue.sync {
       do throws(EtcdError) {
         _ = try look(until: .now + Self.lookWait)
       } catch {
-        lookAgain()
+        follower.check()
       }
     }
   }
@@ -256,5 +255,31 @@ final class EtcdMailbox: Mailbox, KeyFollowing {
       // The next sweep finds them again.
       return
     }
+  }
+}
+
+/// The lanes of a mailbox that no sender has used for so long that no copy of a post can arrive.
+///
+/// A lane is idle if it had no post between two looks, so it stays between one and two ages.
+struct IdleLanes {
+  let age: Duration
+  private var looked: EtcdMoment?
+  private var next: ContinuousClock.Instant
+
+  init(age: Duration) {
+    self.age = age
+    next = .now + age
+  }
+
+  var isDue: Bool { .now >= next }
+
+  /// Takes a look, and returns the idle lanes in it.
+  mutating func take(_ lanes: EtcdClient.Content) -> [KeyValue] {
+    defer {
+      looked = lanes.moment
+      next = .now + age
+    }
+    guard let looked, looked.history == lanes.moment.history else { return [] }
+    return lanes.items.filter { $0.modified <= looked.revision }
   }
 }

@@ -54,12 +54,11 @@ final class EtcdMailboxWriter: MailboxWriter {
   private let state: Mutex<State>
 
   var path: String { keys.path }
-  let spansMachines = true
 
-  init(_ etcd: EtcdContainer, _ keys: MailboxKeys, entries: Int, bytes: Int) {
+  init(_ etcd: EtcdContainer, _ keys: MailboxKeys, _ admission: Admission) {
     self.etcd = etcd
     self.keys = keys
-    state = Mutex(State(admission: Admission(entries: entries, bytes: bytes)))
+    state = Mutex(State(admission: admission))
   }
 
   func post(

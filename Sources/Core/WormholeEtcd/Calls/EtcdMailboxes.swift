@@ -1,9 +1,9 @@
 import Dispatch
 import Synchronization
-import Wormhole
-import WormholePropertyLists
+package import Wormhole
+package import WormholePropertyLists
 import WormholeSystem
-import WormholeToolkit
+package import WormholeToolkit
 
 /// The mailboxes of a container on etcd.
 ///
@@ -18,34 +18,27 @@ import WormholeToolkit
 /// **Posting** is a transaction: the owner is the one that the sender knows, and the sender's last
 /// entry is the previous one. So a late copy posts nothing twice. **Delivering**: the owner watches
 /// its entries and deletes delivered ones. Undelivered entries end with the owner's session.
-struct EtcdMailboxes: MailboxStore {
-  let etcd: EtcdContainer
-  /// The least time that a sender's lane stays after its last post.
-  var laneAge: Duration = .seconds(600)
-
-  func make(
-    _ address: String, deliver: @escaping @Sendable (PropertyListValue) -> Void
+extension EtcdContainer: CallingEngine {
+  package func makeMailbox(
+    at address: String, _ deliver: @escaping @Sendable (PropertyListValue) -> Void
   ) throws -> any Mailbox {
-    let keys = MailboxKeys(etcd, address)
-    let mailbox = EtcdMailbox(address, etcd, keys, laneAge: laneAge, deliver)
-    try reporting("make a mailbox", path: keys.path) { try mailbox.begin() }
-    return mailbox
+    try EtcdMailbox(address, self, deliver)
   }
 
-  func outlet(to address: String, entries: Int, bytes: Int) -> any MailboxWriter {
-    EtcdMailboxWriter(etcd, MailboxKeys(etcd, address), entries: entries, bytes: bytes)
+  package func mailboxWriter(to address: String, _ admission: Admission) -> any MailboxWriter {
+    EtcdMailboxWriter(self, MailboxKeys(self, address), admission)
   }
 
-  func observeEnd(
-    of address: String, ended: @escaping @Sendable () -> Void
+  package func observeEnd(
+    ofMailbox address: String, _ ended: @escaping @Sendable () -> Void
   ) throws -> ObservationToken? {
-    let found = try etcd.read(.key(MailboxKeys(etcd, address).owner))
+    let found = try read(.key(MailboxKeys(self, address).owner))
     guard let owner = found.items.first else { return nil }
-    return ObservationToken(delivery: EtcdMailboxEnd(etcd, owner, after: found.moment, ended))
+    return ObservationToken(delivery: EtcdMailboxEnd(self, owner, after: found.moment, ended))
   }
 
   // The end of a session has removed all of its keys.
-  func sweep() throws {}
+  package func sweepMailboxes() throws {}
 }
 
 struct MailboxKeys: Sendable {

@@ -26,27 +26,25 @@ package final class IncomingCall: Sendable {
   package static let undelivered = "its answer could not be delivered"
 
   private let state = Mutex(State())
-  private weak let mailbox: (any Mailbox)?
-  private let released: @Sendable (CallKey) -> Void
+  private weak let endpoint: CallEndpoint?
 
   init(
     _ key: CallKey, _ value: PropertyListValue, expiry: Expiry, from caller: MailboxSender,
-    in mailbox: (any Mailbox)?, released: @escaping @Sendable (CallKey) -> Void
+    to endpoint: CallEndpoint?
   ) {
     self.key = key
     self.value = value
     self.expiry = expiry
     self.caller = caller
-    self.mailbox = mailbox
-    self.released = released
+    self.endpoint = endpoint
   }
 
   deinit {
-    released(key)
+    endpoint?.forget(key)
     // A caller whose time has passed has timed out, even if it finds that out later than this.
     guard state.withLock({ !$0.isAnswered }), !isOver else { return }
     let reason = "its handler let the request go without an answer"
-    caller.postLater(.answer(id: key.id, .failure(code: "notAnswered", reason: reason)))
+    postLater(.failure(code: "notAnswered", reason: reason))
   }
 
   /// Whether the caller no longer waits: it has cancelled, timed out or ended.
@@ -54,7 +52,7 @@ package final class IncomingCall: Sendable {
 
   /// Reads everything that was posted to this process so far, because a process that was stopped may
   /// not know yet that the call is over. Blocks; not for the thread that delivers.
-  package func catchUp() { mailbox?.catchUp() }
+  package func catchUp() { endpoint?.catchUp() }
 
   /// Calls a handler once, when the caller no longer needs the call; immediately if that is already
   /// the case. The handler is not called after the last answer. It may be called on any thread, so
@@ -93,7 +91,7 @@ package final class IncomingCall: Sendable {
     }
     guard isFirst else { return false }
     do {
-      switch try caller.post(.answer(id: key.id, answer)) {
+      switch try caller.post(CallMessage.answer(key.id, answer)) {
       case .posted: return true
       case .gone: return false
       case .full:
@@ -104,10 +102,13 @@ package final class IncomingCall: Sendable {
       }
     } catch {
       let cause = (error as? AppGroupError)?.reason ?? "\(error)"
-      let reason = "\(Self.undelivered): \(cause)"
-      caller.postLater(.answer(id: key.id, .failure(code: "failed", reason: reason)))
+      postLater(.failure(code: "failed", reason: "\(Self.undelivered): \(cause)"))
       throw error
     }
+  }
+
+  private func postLater(_ answer: CallAnswer) {
+    caller.postLater(CallMessage.answer(key.id, answer))
   }
 
   /// Answers with a failure without blocking and without reporting the result.

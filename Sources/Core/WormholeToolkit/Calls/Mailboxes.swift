@@ -3,23 +3,30 @@ package import Wormhole
 package import WormholePropertyLists
 import WormholeSystem
 
-/// The mailboxes of a container: the part that depends on its engine.
-package protocol MailboxStore: Sendable {
+/// An engine whose processes can call each other, through mailboxes.
+package protocol CallingEngine: ContainerEngine {
   /// Creates a mailbox; see `SharedContainer.makeMailbox`.
-  func make(
-    _ address: String, deliver: @escaping @Sendable (PropertyListValue) -> Void
+  func makeMailbox(
+    at address: String, _ deliver: @escaping @Sendable (PropertyListValue) -> Void
   ) throws -> any Mailbox
 
-  /// Returns a writer into a mailbox; parameters as `MailboxSender`.
-  func outlet(to address: String, entries: Int, bytes: Int) -> any MailboxWriter
+  /// Returns a writer into a mailbox.
+  ///
+  /// - Parameter admission: The limit beyond which a post is refused.
+  func mailboxWriter(to address: String, _ admission: Admission) -> any MailboxWriter
 
-  /// Calls a closure once when the owner of a mailbox has ended; see `observeEnd(ofMailbox:)`.
+  /// Calls a closure once when the owner of a mailbox has ended.
+  ///
+  /// - Parameter ended: called once, on a queue of its own.
+  /// - Returns: nil if it has ended already.
   func observeEnd(
-    of address: String, ended: @escaping @Sendable () -> Void
+    ofMailbox address: String, _ ended: @escaping @Sendable () -> Void
   ) throws -> ObservationToken?
 
-  /// Removes what ended processes have left behind.
-  func sweep() throws
+  /// Removes the mailboxes of processes that have ended. On etcd nothing of them remains.
+  ///
+  /// - Complexity: one listing of the directory of mailboxes, and open, flock and close for each.
+  func sweepMailboxes() throws
 }
 
 /// A queue of one process that ends with the process, or when it is released: requests and replies
@@ -36,13 +43,11 @@ package protocol Mailbox: AnyObject, Sendable {
   ///   directory remains, without its lock. On etcd nothing remains.
   func end(asDeath: Bool)
 
-  /// Waits until everything posted before this call is delivered; blocks.
+  /// Looks at all waiting entries, and waits until everything posted before this call is delivered;
+  /// blocks.
   ///
   /// For callers that learn in another way that nothing more will arrive: that news may be faster.
   func catchUp()
-
-  /// Looks at all waiting entries, as after lost news.
-  func lookAgain()
 
   /// Blocks the calling thread until a latch is raised or a deadline has passed, and delivers what
   /// comes meanwhile, if it can: then this thread alone is woken for its answer.
@@ -59,8 +64,6 @@ extension Mailbox {
 package protocol MailboxWriter: Sendable {
   /// The place of the mailbox, for messages.
   var path: String { get }
-  /// Whether its owner may be on another machine, with another clock.
-  var spansMachines: Bool { get }
 
   /// Posts an entry; see `MailboxSender.post`.
   func post(
@@ -68,21 +71,12 @@ package protocol MailboxWriter: Sendable {
   ) throws -> MailboxSender.Outcome
 }
 
-/// An engine whose processes can call each other.
-package protocol CallingEngine: ContainerEngine {
-  var mailboxes: any MailboxStore { get }
-}
-
-extension DirectoryEngine: CallingEngine {
-  package var mailboxes: any MailboxStore { DirectoryMailboxes(root: root) }
-}
-
 extension SharedContainer {
-  var mailboxes: any MailboxStore {
+  package var callingEngine: any CallingEngine {
     guard let engine = engine as? any CallingEngine else {
       preconditionFailure("each engine is a CallingEngine")
     }
-    return engine.mailboxes
+    return engine
   }
 
   /// Creates a mailbox; it ends with `end`, when it is released, or with the process.
@@ -94,31 +88,13 @@ extension SharedContainer {
   ) throws -> any Mailbox {
     // With the process number, because a forked child continues its parent's nonces.
     let process = String(ProcessIdentity.current.processID, radix: 16)
-    return try mailboxes.make(process + "-" + Nonce.next(), deliver: deliver)
+    return try callingEngine.makeMailbox(at: process + "-" + Nonce.next(), deliver)
   }
-
-  /// Calls a closure once when the owner of a mailbox has ended.
-  ///
-  /// - Parameter ended: called once, on a queue of its own.
-  /// - Returns: nil if it has ended already, or if the text cannot be an address.
-  package func observeEnd(
-    ofMailbox address: String, _ ended: @escaping @Sendable () -> Void
-  ) throws -> ObservationToken? {
-    guard MailboxSender.isAddress(address) else { return nil }
-    return try mailboxes.observeEnd(of: address, ended: ended)
-  }
-
-  /// Removes the mailboxes of processes that have ended.
-  ///
-  /// On etcd there is nothing to remove.
-  ///
-  /// - Complexity: one listing of the directory of mailboxes, and open, flock and close for each.
-  package func sweepMailboxes() throws { try mailboxes.sweep() }
 }
 
 /// The other end of calls, a process that calls or is called: a writer into its mailbox, which keeps
 /// the order of posts made one after another. Thread-safe.
-package final class MailboxSender: Sendable {
+package struct MailboxSender: Sendable {
   package enum Outcome: Sendable {
     case posted
     /// The mailbox's owner has ended, or has closed it.
@@ -126,28 +102,23 @@ package final class MailboxSender: Sendable {
     case full
   }
 
+  package let address: String
   private let writer: any MailboxWriter
   var path: String { writer.path }
-  package let address: String
-  private let end: ObservationToken?
   package static let maximumBytes = 16 << 20
-
-  /// Whether a caller is notified of the end of the mailbox's owner.
-  var isWatched: Bool { end != nil }
 
   /// - Parameters:
   ///   - entries: how many entries may wait in the mailbox before a post is refused.
   ///   - bytes: how many bytes they may have together.
-  ///   - end: the observation of the owner's end, if a caller is notified of it.
   /// - Returns: nil if the text cannot be an address.
   package init?(
     in container: SharedContainer, to address: String, entries: Int = 10_000,
-    bytes: Int = 256 << 20, notifying end: ObservationToken? = nil
+    bytes: Int = 256 << 20
   ) {
     guard Self.isAddress(address) else { return nil }
     self.address = address
-    self.end = end
-    writer = container.mailboxes.outlet(to: address, entries: entries, bytes: bytes)
+    writer = container.callingEngine.mailboxWriter(
+      to: address, Admission(entries: entries, bytes: bytes))
   }
 
   /// Returns whether a text is an address; other programs may have written it.
@@ -156,14 +127,8 @@ package final class MailboxSender: Sendable {
       && text.utf8.allSatisfy { Nonce.isDigit($0) || $0 == UInt8(ascii: "-") }
   }
 
-  func post(
-    _ message: CallMessage, until deadline: ContinuousClock.Instant? = nil
-  ) throws -> Outcome {
-    try post(message.propertyList(spansMachines: writer.spansMachines), until: deadline)
-  }
-
   /// Posts a message that the other end does not depend on.
-  func postLater(_ message: CallMessage) {
+  func postLater(_ message: PropertyListValue) {
     // On a queue, because this may be a task, or the monitor's thread. After an error (a full disk,
     // for example) the other end times out, or learns that this one has ended.
     Blocking.queue().async { [self] in _ = try? post(message) }

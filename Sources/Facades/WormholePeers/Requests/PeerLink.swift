@@ -9,28 +9,20 @@ import WormholeToolkit
 ///
 /// A caller that finds no thread posting posts itself, which saves a hop to another thread.
 final class PeerLink: Sendable {
-  private struct Target: Sendable {
-    let member: PresenceMember
-    let outlet: MailboxSender
-  }
-
   private struct State {
-    var target: Target?
+    /// The process that is reached; its mailbox is the peer's address.
+    var target: PresenceMember?
     var observation: ObservationToken?
-  }
-
-  private struct Outbox {
-    var calls: ArraySlice<(id: UInt64, question: Question)> = []
+    /// The calls to be posted. With the peer's process, if the caller has just looked.
+    var calls: ArraySlice<(id: UInt64, seen: PresenceMember?)> = []
     /// A thread posts, and looks for more before it stops.
     var isPosting = false
   }
 
   private let peer: String
-  private let name: String
   private let container: SharedContainer
   private let calls: CallEndpoint
   private let state = Mutex(State())
-  private let outbox = Mutex(Outbox())
   /// One look after another, so that the later look has the newer result.
   private let looking = Mutex(())
   private let posting = Blocking.queue()
@@ -39,26 +31,23 @@ final class PeerLink: Sendable {
   /// How long to wait for a mailbox that was removed while its owner lives: the owner remakes it.
   private static let pause: Duration = .milliseconds(20)
 
-  /// - Parameter name: the name of the session that makes these calls.
-  init(to peer: String, in container: SharedContainer, from name: String, _ calls: CallEndpoint) {
+  init(to peer: String, in container: SharedContainer, _ calls: CallEndpoint) {
     self.peer = peer
     self.container = container
-    self.name = name
     self.calls = calls
   }
 
   /// Whether a call is to be posted, or the peer is reached.
-  var isNeeded: Bool { target != nil || outbox.withLock(\.isPosting) }
+  var isNeeded: Bool { state.withLock { $0.target != nil || $0.isPosting } }
 
   // MARK: In order
 
   /// Posts a call after all that were added before it: on another thread, or on this one if it may
   /// block and no other thread is posting.
-  func add(_ id: UInt64, _ question: Question, mayBlock: Bool) {
-    let mustPost = outbox.withLock { outbox in
-      outbox.calls.append((id, question))
-      defer { outbox.isPosting = true }
-      return !outbox.isPosting
+  func add(_ id: UInt64, _ seen: PresenceMember?, mayBlock: Bool) {
+    let mustPost = state.withLock { state in
+      state.calls.append((id, seen))
+      return !exchange(&state.isPosting, with: true)
     }
     guard mustPost else { return }
     // No thread was posting, so this call comes first. Its caller does not wait for calls that
@@ -69,50 +58,43 @@ final class PeerLink: Sendable {
   // One at a time, so the order of the calls is that of the files.
   /// - Returns: whether there is more; if not, no thread posts from now on.
   private func postNext() -> Bool {
-    let (id, question) = outbox.withLock { $0.calls.removeFirst() }
+    let (id, seen) = state.withLock { $0.calls.removeFirst() }
     do {
-      try post(id, question)
+      try post(id, seen)
     } catch {
       calls.end(id, as: .failed(error))
     }
-    return outbox.withLock { outbox in
+    return state.withLock { state in
       // Excludes: a call finds a thread posting, which has just seen an empty queue.
-      outbox.isPosting = !outbox.calls.isEmpty
+      state.isPosting = !state.calls.isEmpty
       // Otherwise the posted calls stay in memory.
-      if !outbox.isPosting { outbox.calls = [] }
-      return outbox.isPosting
+      if !state.isPosting { state.calls = [] }
+      return state.isPosting
     }
   }
 
-  private func post(_ id: UInt64, _ question: Question) throws {
-    // It may have ended before the second attempt.
-    var seen = question.seen
-    // A caller that is blocked here looks at the clock afterwards.
-    while calls.isUnderWay(id), ContinuousClock.now < question.deadline {
-      let target = try resolve(seen: seen.take(), until: question.deadline)
-      let outcome = try calls.post(
-        id, question.propertyList(from: name),
-        expires: Expiry(after: ContinuousClock.now.duration(to: question.deadline)),
-        to: target.outlet, until: question.deadline
-      ) { isCurrent(target) }
-      switch outcome {
+  private func post(_ id: UInt64, _ seen: PresenceMember?) throws {
+    var seen = seen
+    // It may have ended before the second attempt; a caller that is blocked here looks at the clock
+    // afterwards.
+    while let deadline = calls.deadline(of: id), .now < deadline {
+      let (process, mailbox) = try resolve(seen: seen.take(), until: deadline)
+      switch try calls.post(id, to: mailbox, isThere: { target?.mailbox == mailbox }) {
       case .posted: return
       case .full:
         throw PeerError.asking(
-          peer, .queueFull, "too much waits for \(target.member.process) already",
+          peer, .queueFull, "too much waits for \(process) already",
           remedy: "wait until it has caught up; it may be stopped")
       case .gone:
-        try look(until: question.deadline)
-        if isCurrent(target) { WakeLatch().block(until: .now + Self.pause) }
+        try look(until: deadline)
+        if target?.mailbox == mailbox { WakeLatch().block(until: .now + Self.pause) }
       }
     }
   }
 
   // MARK: Where the peer is reached
 
-  private var target: Target? { state.withLock(\.target) }
-
-  private func isCurrent(_ known: Target) -> Bool { target?.outlet === known.outlet }
+  private var target: PresenceMember? { state.withLock(\.target) }
 
   /// Where the peer is reached; starts it where that is registered.
   ///
@@ -120,12 +102,11 @@ final class PeerLink: Sendable {
   /// - Throws: `PeerError`: `unreachable`, or the error of starting it.
   private func resolve(
     seen: PresenceMember?, until deadline: ContinuousClock.Instant
-  ) throws -> Target {
-    if let target { return target }
-    try look(seen, until: deadline)
+  ) throws -> (process: String, mailbox: String) {
+    if target == nil { try look(seen, until: deadline) }
     let container = container.limited(until: deadline)
     while true {
-      if let target { return target }
+      if let target, let mailbox = target.mailbox { return (target.process, mailbox) }
       // The obstacle to starting a registered peer is thrown.
       if try !Launcher.launch(peer, for: .request, in: container, until: deadline) {
         let reachability = try PeerReachability.of(peer, in: container)
@@ -143,16 +124,17 @@ final class PeerLink: Sendable {
     _ seen: PresenceMember? = nil, until deadline: ContinuousClock.Instant
   ) throws {
     let presence = container.limited(until: deadline).own.presence(PeerNames.presence(peer))
-    let ended = try looking.withLock { _ -> (Target, String)? in
+    let (old, new) = try looking.withLock { _ in
       let found = try seen ?? presence.members().active
       if found != nil, state.withLock({ $0.observation == nil }) { try observe(presence) }
-      return update(found)
+      return (update(found), found)
     }
-    guard let (old, reason) = ended else { return }
+    guard let old, let mailbox = old.mailbox else { return }
+    let reason = new.map { "\($0) has taken its place" } ?? "it has ended"
     let error = PeerError.asking(
-      peer, .unreachable, "\(old.member.process) did not answer before \(reason)",
+      peer, .unreachable, "\(old.process) did not answer before \(reason)",
       remedy: "it may have handled the request: ask again only if that does no harm")
-    calls.endCalls(to: old.outlet, as: .failed(error))
+    calls.endCalls(to: mailbox, as: .failed(error))
   }
 
   private func observe(_ presence: Presence) throws {
@@ -167,23 +149,14 @@ final class PeerLink: Sendable {
     state.withLock { $0.observation = observation }
   }
 
-  /// - Returns: the process that is gone, and why.
-  private func update(_ found: PresenceMember?) -> (Target, String)? {
-    let outlet = found?.mailbox.flatMap { MailboxSender(in: container, to: $0) }
-    let (old, observation) = state.withLock { state -> (Target?, ObservationToken?) in
-      let old = state.target
-      guard let found, let outlet else {
-        let observation = state.observation
-        state = State()
-        return (old, observation)
-      }
-      guard old?.outlet.address != outlet.address else { return (nil, nil) }
-      state.target = Target(member: found, outlet: outlet)
-      return (old, nil)
+  /// - Returns: the process that is not reached any more.
+  private func update(_ found: PresenceMember?) -> PresenceMember? {
+    let (old, observation) = state.withLock { state -> (PresenceMember?, ObservationToken?) in
+      guard state.target?.mailbox != found?.mailbox else { return (nil, nil) }
+      let observation = found == nil ? state.observation.take() : nil
+      return (exchange(&state.target, with: found), observation)
     }
     observation?.cancel()
-    guard let old else { return nil }
-    let reason = found.map { "\($0) has taken its place" } ?? "it has ended"
-    return (old, reason)
+    return old
   }
 }

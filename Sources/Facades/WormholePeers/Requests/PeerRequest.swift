@@ -29,10 +29,17 @@ public final class PeerRequest: Sendable {
 
   let call: IncomingCall
 
+  /// The value of a call that asks; the initializer reads it.
+  static func content(
+    _ value: PropertyListValue, from sender: String, expectsReply: Bool
+  ) -> PropertyListValue {
+    ["from": .string(sender), "expectsReply": .boolean(expectsReply), "value": value]
+  }
+
   /// - Returns: nil for a call of another form, because other programs may have written anything.
   init?(_ call: IncomingCall) {
-    guard case .dictionary(let fields) = call.value, let sender = fields["from"]?.stringValue,
-      let expectsReply = fields["expectsReply"]?.boolValue, let value = fields["value"]
+    guard let sender = call.value["from"]?.stringValue, let value = call.value["value"],
+      let expectsReply = call.value["expectsReply"]?.boolValue
     else { return nil }
     self.call = call
     self.value = value

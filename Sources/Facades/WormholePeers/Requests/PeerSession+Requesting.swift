@@ -25,14 +25,14 @@ extension PeerSession {
   public func request(
     _ value: PropertyListValue, to peer: String, until deadline: ContinuousClock.Instant? = nil
   ) throws -> PropertyListValue {
-    try ask(Question(value, to: peer, until: deadline)).get()
+    try ask(value, of: peer, until: deadline).get()
   }
 
   /// Asks a peer; see the form without `async`. Cancelling the task ends the call for both sides.
   public func request(
     _ value: PropertyListValue, to peer: String, until deadline: ContinuousClock.Instant? = nil
   ) async throws -> PropertyListValue {
-    try await ask(Question(value, to: peer, until: deadline)).get()
+    try await ask(value, of: peer, until: deadline).get()
   }
 
   /// Asks a peer with a value of one type, and gets one of another; see the dynamic form.
@@ -45,7 +45,7 @@ extension PeerSession {
   ) async throws -> Reply {
     let action = "ask \"\(peer)\""
     let question = try await betweenPeers(action, peer) { try PropertyListValue(encoding: value) }
-    return try await ask(Question(question, to: peer, until: deadline)).get()
+    return try await ask(question, of: peer, until: deadline).get()
       .decoded(as: Reply.self, action, from: peer)
   }
 
@@ -66,9 +66,11 @@ extension PeerSession {
     until deadline: ContinuousClock.Instant? = nil, on queue: DispatchQueue? = nil,
     completion: @escaping @Sendable (Result<PropertyListValue, PeerError>) -> Void
   ) -> PeerCall {
-    let question = Question(value, to: peer, expectsReply: expectsReply, until: deadline)
     let queue = queue ?? callbacks
-    return PeerCall(begin(question) { result in queue.async { completion(result) } }, of: self)
+    let id = begin(value, to: peer, expectsReply: expectsReply, until: deadline) { result in
+      queue.async { completion(result) }
+    }
+    return PeerCall(id, of: self)
   }
 
   /// Asks a peer whose presence the caller has just listed, without listing it again.
@@ -77,9 +79,9 @@ extension PeerSession {
     expectsReply: Bool, until deadline: ContinuousClock.Instant, on queue: DispatchQueue,
     completion: @escaping @Sendable (Result<PropertyListValue, PeerError>) -> Void
   ) {
-    var question = Question(value, to: peer, expectsReply: expectsReply, until: deadline)
-    question.seen = reachability.member
-    _ = begin(question) { result in queue.async { completion(result) } }
+    _ = begin(
+      value, to: peer, seen: reachability.member, expectsReply: expectsReply, until: deadline
+    ) { result in queue.async { completion(result) } }
   }
 
   /// Ends the requests to a peer that have not ended, as `cancelled`; the peer's handlers learn of it.
@@ -94,14 +96,14 @@ extension PeerSession {
   public func send(
     _ value: PropertyListValue, to peer: String, until deadline: ContinuousClock.Instant? = nil
   ) throws {
-    _ = try ask(Question(value, to: peer, expectsReply: false, until: deadline)).get()
+    _ = try ask(value, of: peer, expectsReply: false, until: deadline).get()
   }
 
   /// Gives a peer a value at once; see the form without `async`.
   public func send(
     _ value: PropertyListValue, to peer: String, until deadline: ContinuousClock.Instant? = nil
   ) async throws {
-    _ = try await ask(Question(value, to: peer, expectsReply: false, until: deadline)).get()
+    _ = try await ask(value, of: peer, expectsReply: false, until: deadline).get()
   }
 
   /// Asks all other peers that can be reached, at once.
@@ -115,12 +117,12 @@ extension PeerSession {
   public func broadcast(
     _ value: PropertyListValue, until deadline: ContinuousClock.Instant? = nil
   ) async throws -> [String: Result<PropertyListValue, PeerError>] {
-    let deadline = deadline ?? .now + Question.standardWait
+    let deadline = deadline ?? .now + Self.standardWait
     let peers = try await Blocking.run { [self] in try activePeers() }
     return await withTaskGroup { group in
       for peer in peers where !PeerNames.areSame(peer, name) {
         group.addTask { [self] in
-          (peer, await ask(Question(value, to: peer, until: deadline)))
+          (peer, await ask(value, of: peer, until: deadline))
         }
       }
       return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
@@ -148,71 +150,64 @@ public final class PeerCall: Sendable {
   public func cancel() { session?.cancel(id) }
 }
 
-struct Question: Sendable {
-  let value: PropertyListValue
-  let peer: String
-  let expectsReply: Bool
-  let deadline: ContinuousClock.Instant
-  /// The process of the peer, if its caller has just looked.
-  var seen: PresenceMember?
-
-  /// How long a caller waits by default.
-  static let standardWait: Duration = .seconds(10)
-
-  init(
-    _ value: PropertyListValue, to peer: String, expectsReply: Bool = true,
-    until deadline: ContinuousClock.Instant?
-  ) {
-    self.value = value
-    self.peer = peer
-    self.expectsReply = expectsReply
-    self.deadline = deadline ?? .now + Self.standardWait
-  }
-
-  /// The value of the call from a session, as `PeerRequest` reads it.
-  func propertyList(from sender: String) -> PropertyListValue {
-    ["from": .string(sender), "expectsReply": .boolean(expectsReply), "value": value]
-  }
-}
-
 // MARK: The calls of a session
 
 extension PeerSession {
-  func ask(_ question: Question) -> PeerResult {
-    let (peer, deadline) = (question.peer, question.deadline)
+  /// How long a caller waits by default.
+  private static let standardWait: Duration = .seconds(10)
+
+  private func ask(
+    _ value: PropertyListValue, of peer: String, expectsReply: Bool = true,
+    until deadline: ContinuousClock.Instant?
+  ) -> PeerResult {
+    let deadline = deadline ?? .now + Self.standardWait
     let answer = Awaited<PeerResult>()
-    do {
-      let id = try beginCall(question, looksAtClock: false) { answer.settle($0) }
-      link(peer).add(id, question, mayBlock: true)
-      if let result = answer.wait(until: deadline, blocking: calls.block) { return result }
-      // Has no effect if it is just ending: its result is then that end.
-      calls.end(id, as: .timedOut)
-      return answer.wait()
-    } catch {
-      return .failure(PeerError(any: error, "ask \"\(peer)\"", peer: peer))
+    let id = begin(value, to: peer, expectsReply: expectsReply, until: deadline, blocks: true) {
+      answer.settle($0)
     }
+    if let result = answer.wait(until: deadline, blocking: calls.block) { return result }
+    // Has no effect if it is just ending: its result is then that end.
+    calls.end(id, as: .timedOut)
+    return answer.wait()
   }
 
-  func ask(_ question: Question) async -> PeerResult {
+  private func ask(
+    _ value: PropertyListValue, of peer: String, expectsReply: Bool = true,
+    until deadline: ContinuousClock.Instant?
+  ) async -> PeerResult {
     let (results, ended) = AsyncStream<PeerResult>.makeStream()
-    let id = begin(question) { ended.yield($0) }
+    let id = begin(value, to: peer, expectsReply: expectsReply, until: deadline) {
+      ended.yield($0)
+    }
     return await withTaskCancellationHandler {
       for await result in results { return result }
       // Cancelled, and so is the request.
-      return .failure(.cancelled(question.peer))
+      return .failure(.cancelled(peer))
     } onCancel: {
       cancel(id)
     }
   }
 
-  /// Asks without waiting.
-  func begin(
-    _ question: Question, _ end: @escaping @Sendable (PeerResult) -> Void
+  /// Makes a request and posts it, after all earlier ones to its peer.
+  ///
+  /// - Parameters:
+  ///   - seen: the process of the peer, if the caller has just looked.
+  ///   - blocks: whether the caller waits for the answer on this thread, and watches the clock.
+  ///   - end: called once.
+  /// - Returns: the id of the call; none has it if the call has failed to begin.
+  private func begin(
+    _ value: PropertyListValue, to peer: String, seen: PresenceMember? = nil, expectsReply: Bool,
+    until deadline: ContinuousClock.Instant?, blocks: Bool = false,
+    _ end: @escaping @Sendable (PeerResult) -> Void
   ) -> UInt64 {
-    let peer = question.peer
+    let container = container
     do {
-      let id = try beginCall(question, looksAtClock: true, end)
-      link(peer).add(id, question, mayBlock: false)
+      try PeerNames.check(peer)
+      let id = try calls.begin(
+        PeerRequest.content(value, from: name, expectsReply: expectsReply), about: peer,
+        until: deadline ?? .now + Self.standardWait, isTimedByCaller: blocks
+      ) { end(PeerResult($0, peer, in: container)) }
+      link(peer).add(id, seen, mayBlock: blocks)
       return id
     } catch {
       end(.failure(PeerError(any: error, "ask \"\(peer)\"", peer: peer)))
@@ -221,17 +216,6 @@ extension PeerSession {
   }
 
   fileprivate func cancel(_ id: UInt64) { calls.end(id, as: .cancelled) }
-
-  private func beginCall(
-    _ question: Question, looksAtClock: Bool, _ end: @escaping @Sendable (PeerResult) -> Void
-  ) throws -> UInt64 {
-    let (peer, container) = (question.peer, container)
-    try PeerNames.check(peer)
-    try calls.open(until: question.deadline)
-    return try calls.begin(about: peer, until: looksAtClock ? question.deadline : nil) {
-      end(PeerResult($0, peer, in: container))
-    }
-  }
 
   /// Links to peers that are not reached are dropped beyond this number.
   private static let maximumLinks = 1_000
@@ -243,7 +227,7 @@ extension PeerSession {
       if state.links.count >= Self.maximumLinks {
         state.links = state.links.filter { $0.value.isNeeded }
       }
-      let link = PeerLink(to: peer, in: container, from: name, calls)
+      let link = PeerLink(to: peer, in: container, calls)
       state.links[key] = link
       return link
     }

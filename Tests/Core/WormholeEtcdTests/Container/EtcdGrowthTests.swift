@@ -34,15 +34,17 @@ struct EtcdGrowthTests {
   @Test("keeps after a year what it kept after two days")
   func year() throws {
     let received = Received()
-    let mailboxes = EtcdMailboxes(etcd: etcd, laneAge: .zero)
-    let mailbox = try mailboxes.make("a") { _ in received.count.withLock { $0 += 1 } }
+    let mailbox = try EtcdMailbox("a", etcd, laneAge: .zero) { _ in
+      received.count.withLock { $0 += 1 }
+    }
+    let admission = Admission(entries: 100, bytes: 100_000)
     defer { mailbox.end(asDeath: false) }
     var early: (keys: Int, leases: Int)?
     for day in 1...365 {
       try container.value("x").replace(
         with: PropertyListValue(day), expiresAfter: .seconds(86_400))
       // Each command is a sender of its own.
-      let writer = mailboxes.outlet(to: "a", entries: 100, bytes: 100_000)
+      let writer = etcd.mailboxWriter(to: "a", admission)
       #expect(try writer.post(PropertyListValue(day).binaryBytes(), until: soon) == .posted)
       if day % 20 == 1 { try send(day: UInt64(day)) }
       if day == 2 {
@@ -57,7 +59,7 @@ struct EtcdGrowthTests {
       try leases() <= 2 * first.leases
     }
     try eventually("the lanes of former senders are gone") {
-      let writer = mailboxes.outlet(to: "a", entries: 100, bytes: 100_000)
+      let writer = etcd.mailboxWriter(to: "a", admission)
       _ = try writer.post(PropertyListValue(366).binaryBytes(), until: soon)
       return try keys() <= 2 * first.keys
     }
@@ -68,21 +70,21 @@ struct EtcdGrowthTests {
   )
   func sweptLane() throws {
     let received = Received()
-    let mailbox = try EtcdMailboxes(etcd: etcd, laneAge: .zero).make("a") { _ in
+    let mailbox = try EtcdMailbox("a", etcd, laneAge: .zero) { _ in
       received.count.withLock { $0 += 1 }
     }
     defer { mailbox.end(asDeath: false) }
     let keys = MailboxKeys(etcd, "a")
     let requests = CountedRequests()
-    let slow = EtcdMailboxes(
-      etcd: try EtcdContainer.unopened(etcd.location, through: requests)
-    ).outlet(to: "a", entries: 100, bytes: 100_000)
+    let admission = Admission(entries: 100, bytes: 100_000)
+    let slow = try EtcdContainer.unopened(etcd.location, through: requests)
+      .mailboxWriter(to: "a", admission)
     let bytes = try PropertyListValue(1).binaryBytes()
     #expect(try slow.post(bytes, until: soon) == .posted)
     let lane = try #require(try etcd.read(keys.lanes).items.first?.key)
     var others = 0
     try eventually("its lane is swept") {
-      let other = EtcdMailboxes(etcd: etcd).outlet(to: "a", entries: 100, bytes: 100_000)
+      let other = etcd.mailboxWriter(to: "a", admission)
       #expect(try other.post(bytes, until: soon) == .posted)
       others += 1
       return try etcd.item(lane) == nil

@@ -358,7 +358,7 @@ struct EtcdPresenceTests {
     #expect(try outlet.post(1) == .posted)
     try eventually("it is delivered") { delivered.withLock { $0 } == [1] }
     let ended = Mutex(0)
-    let end = try container.observeEnd(ofMailbox: mailbox.address) {
+    let end = try container.callingEngine.observeEnd(ofMailbox: mailbox.address) {
       ended.withLock { $0 += 1 }
     }
     let session = try etcd.until(soon).session()
@@ -380,14 +380,16 @@ struct EtcdPresenceTests {
     let outlet = try #require(MailboxSender(in: container, to: address))
     #expect(try outlet.post(1) == .posted)
     let ended = Mutex(0)
-    let end = try container.observeEnd(ofMailbox: address) { ended.withLock { $0 += 1 } }
+    let end = try container.callingEngine.observeEnd(ofMailbox: address) {
+      ended.withLock { $0 += 1 }
+    }
     #expect(end != nil)
     try a.end()
     try eventually("its end is reported", within: Self.lifetime + Self.margin) {
       ended.withLock { $0 } == 1
     }
     #expect(try outlet.post(2) == .gone)
-    #expect(try container.observeEnd(ofMailbox: address) {} == nil)
+    #expect(try container.callingEngine.observeEnd(ofMailbox: address) {} == nil)
   }
 }
 

@@ -45,7 +45,7 @@ import WormholeTestSupport
     let caller: CallEndpoint
     let callee: CallEndpoint
     let record: Record
-    let outlet: MailboxSender
+    let address: String
 
     init(acceptingBytes bytes: Int = CallEndpoint.maximumBytes) throws {
       directory = try TemporaryDirectory()
@@ -53,15 +53,14 @@ import WormholeTestSupport
       self.record = record
       caller = CallEndpoint(in: try directory.container()) { _ in }
       callee = CallEndpoint(in: try directory.container(), bytes: bytes) { record.take($0) }
-      outlet = try #require(try caller.watchedOutlet(to: callee.open()))
+      address = try callee.open()
     }
 
     @discardableResult
     func ask(_ value: PropertyListValue, for time: Duration = .seconds(60)) throws -> UInt64 {
       let record = record
-      let id = try caller.begin(about: "test", until: .now + time) { record.note($0) }
-      let expiry = Expiry(after: .seconds(60))
-      #expect(try caller.post(id, value, expires: expiry, to: outlet) == .posted)
+      let id = try caller.begin(value, about: "test", until: .now + time) { record.note($0) }
+      #expect(try caller.post(id, to: address, isWatched: true) == .posted)
       return id
     }
 
@@ -114,7 +113,7 @@ import WormholeTestSupport
     #expect(try call.answer(.reply(3), isLast: false))
     try eventually("it is answered") { scene.record.ends.last == "reply 3" }
     #expect(scene.record.over == 2 && !call.isOver)
-    try scene.caller.release(answered, at: scene.outlet)
+    try scene.caller.release(answered, at: scene.address)
     try eventually("it is released") { scene.record.over == 3 }
     #expect(scene.record.ends == ["cancelled", "timed out", "reply 3"])
   }
@@ -142,11 +141,11 @@ import WormholeTestSupport
   func endsWhilePosted() throws {
     let scene = try Scene()
     let record = scene.record
-    let id = try scene.caller.begin(until: nil) { record.note($0) }
+    let id = try scene.caller.begin(1, until: nil) { record.note($0) }
     // The last question before it is posted.
-    let outcome = try scene.caller.post(
-      id, 1, expires: Expiry(after: .seconds(60)), to: scene.outlet
-    ) { scene.caller.end(id, as: .cancelled) }
+    let outcome = try scene.caller.post(id, to: scene.address) {
+      scene.caller.end(id, as: .cancelled)
+    }
     #expect(outcome == .posted)
     try eventually("it came, and is over") { record.calls.count == 1 && record.over == 1 }
     #expect(record.ends == ["cancelled"])
@@ -161,8 +160,8 @@ import WormholeTestSupport
     let outlet = try #require(MailboxSender(in: directory.container(), to: address))
     /// Releases a call that its caller waits for without end.
     func release(_ record: Record, expiring expiry: Expiry) throws {
-      let key = CallKey(id: try caller.begin(until: nil) { record.note($0) }, replyTo: address)
-      _ = IncomingCall(key, 1, expiry: expiry, from: outlet, in: nil) { _ in }
+      let key = CallKey(id: try caller.begin(1, until: nil) { record.note($0) }, replyTo: address)
+      _ = IncomingCall(key, 1, expiry: expiry, from: outlet, to: nil)
     }
     try release(late, expiring: Expiry(after: .zero))
     try release(record, expiring: Expiry(after: .seconds(60)))
@@ -189,10 +188,9 @@ import WormholeTestSupport
     #expect(try call.answer(.reply(1)))
     scene.callee.close()
     try eventually("both have ended") { scene.record.ends.sorted() == ["died", "reply 1"] }
-    let id = try scene.caller.begin(until: nil) { _ in }
-    let late = try scene.caller.post(id, 3, expires: Expiry(after: .seconds(1)), to: scene.outlet)
-    #expect(late == .gone)
-    #expect(try scene.caller.watchedOutlet(to: scene.outlet.address) == nil)
+    let id = try scene.caller.begin(3, until: nil) { _ in }
+    #expect(try scene.caller.post(id, to: scene.address, isWatched: true) == .gone)
+    #expect(try scene.caller.post(id, to: scene.address) == .gone)
   }
 
   @Test("When the caller closes, its calls end, and are over for the callee, answered or not")

@@ -58,7 +58,7 @@ import WormholeWorkshop
     }
     // As an overflow of the kernel's queue would.
     while group.wait(timeout: .now()) == .timedOut {
-      mailbox.lookAgain()
+      mailbox.catchUp()
       guard isOnDirectory, way == .both else { continue }
       observation = observation == nil ? MailboxObservation(of: container.root) : nil
     }
@@ -97,7 +97,7 @@ import WormholeWorkshop
     try link(
       directory.path + "/other", at: Directory.current,
       to: path + "/0000000000000001-aa-1-\(bytes.count).plist", at: Directory.current)
-    mailbox.lookAgain()
+    mailbox.catchUp()
     try eventually("it is delivered") { delivered.all == [1, 2] }
   }
 
@@ -245,7 +245,7 @@ import WormholeWorkshop
   func end() throws {
     let (directory, container, mailbox, _) = try scene()
     let ended = Mutex(0)
-    let observation = try container.observeEnd(ofMailbox: mailbox.address) {
+    let observation = try container.callingEngine.observeEnd(ofMailbox: mailbox.address) {
       ended.withLock { $0 += 1 }
     }
     #expect(observation != nil)
@@ -256,15 +256,17 @@ import WormholeWorkshop
     try eventually("its end is reported") { ended.withLock { $0 } == 1 }
     let other = try Participant(directory.path)
     let address = try String(other.ask("mailbox-make 1").dropFirst("address ".count))
-    let second = try container.observeEnd(ofMailbox: address) { ended.withLock { $0 += 1 } }
+    let second = try container.callingEngine.observeEnd(ofMailbox: address) {
+      ended.withLock { $0 += 1 }
+    }
     #expect(second != nil)
     try other.end()
     try eventually("its end is reported") { ended.withLock { $0 } == 2 }
-    #expect(try container.observeEnd(ofMailbox: address) {} == nil)
+    #expect(try container.callingEngine.observeEnd(ofMailbox: address) {} == nil)
     if TestEngine.current == .directory {
       #expect(try MailboxDirectory.dead(in: container.root) == ["mailboxes/" + address])
     }
-    try container.sweepMailboxes()
+    try container.callingEngine.sweepMailboxes()
     #expect(try MailboxDirectory.dead(in: container.root).isEmpty)
     withExtendedLifetime((observation, second)) {}
   }
@@ -279,7 +281,7 @@ import WormholeWorkshop
     _ = try remove.wait(until: soon)
     try eventually("it is there again") { try outlet.post(1) == .posted }
     try eventually("it is delivered") { delivered.all == [1] }
-    try container.sweepMailboxes()
+    try container.callingEngine.sweepMailboxes()
     #expect(try outlet.post(2) == .posted)
     try eventually("it is delivered") { delivered.all == [1, 2] }
   }

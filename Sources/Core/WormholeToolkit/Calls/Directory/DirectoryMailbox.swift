@@ -227,8 +227,6 @@ final class DirectoryMailbox: Mailbox {
     queue.async { [weak self] in self?.readOn() }
   }
 
-  func lookAgain() { hear(.everything) }
-
   func catchUp() {
     let look = DispatchSemaphore(value: 0)
     state.withLock { $0.waiting.append(look) }

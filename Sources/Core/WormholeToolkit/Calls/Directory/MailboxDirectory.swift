@@ -77,25 +77,26 @@ package struct MailboxDirectory: Sendable {
       if attempt > 0 { pauseThread(.microseconds(100)) }
       let handle = try root.refreshed(root.handle())
       let container = handle.descriptor.rawValue
-      let staged = ContainerFormat.mailboxes + "/" + Self.newPrefix + Nonce.next()
+      let staged = MailboxDirectory(root: root, address: Self.newPrefix + Nonce.next())
       do throws(Errno) {
         try root.makeDirectoryIfMissing(ContainerFormat.mailboxes, at: container)
-        guard let new = try stage(staged, at: container) else { continue }
-        try rename(staged, at: container, to: relativePath, at: container, .keep)
+        guard let new = try staged.make(at: container) else { continue }
+        try rename(staged.relativePath, at: container, to: relativePath, at: container, .keep)
         return new
       } catch {
         // Its own directory without the lock's file, which another program has removed.
         if error == .alreadyExists, try isDead() { try remove() }
         guard error == .noSuchFile || error == .alreadyExists else { throw error }
-        try MailboxDirectory.remove(staged, at: container)
+        try staged.remove()
       }
     }
     throw Errno.deviceBusy
   }
 
-  private func stage(_ path: String, at container: Int32) throws(Errno) -> LockedDirectory? {
-    try root.makeDirectoryIfMissing(path, at: container)
-    let directory = try FileDescriptor.openBeneath(path, at: container, [.pathOnly, .directory])
+  private func make(at container: Int32) throws(Errno) -> LockedDirectory? {
+    try root.makeDirectoryIfMissing(relativePath, at: container)
+    let directory = try FileDescriptor.openBeneath(
+      relativePath, at: container, [.pathOnly, .directory])
     let owner = try root.access.createFile(Self.owner, at: directory.rawValue)
     guard try owner.tryLock(.exclusive), try owner.status().links > 0 else { return nil }
     // Without it messages go as files, so the reason does not matter.
@@ -108,41 +109,32 @@ package struct MailboxDirectory: Sendable {
   /// Opens the lock's file; nil if there is none.
   func openOwner() throws -> FileDescriptor? {
     let handle = try root.handle()
-    let container = handle.descriptor.rawValue
-    return try ifPresent(Self.openOwner(relativePath, at: container))
+    return try ifPresent(openOwner(at: handle.descriptor.rawValue))
   }
 
-  private static func openOwner(
-    _ path: String, at container: Int32
-  ) throws(Errno) -> FileDescriptor {
-    try .openBeneath(path + "/" + owner, at: container, [.readOnly, .nonBlocking])
+  private func openOwner(at container: Int32) throws(Errno) -> FileDescriptor {
+    try .openBeneath(
+      relativePath + "/" + Self.owner, at: container, [.readOnly, .nonBlocking])
   }
 
   func isDead() throws -> Bool {
     let handle = try root.handle()
-    return try Self.isDead(relativePath, at: handle.descriptor.rawValue)
-  }
-
-  private static func isDead(_ path: String, at container: Int32) throws(Errno) -> Bool {
-    try tolerating(
+    return try tolerating(
       [.noSuchFile, .notDirectory, .tooManyLinks, .noSuchDevice],
-      openOwner(path, at: container).tryLock(.shared)) ?? true
+      openOwner(at: handle.descriptor.rawValue).tryLock(.shared)) ?? true
   }
 
   /// Removes all of it, repeatedly: new entries may arrive as long as the directory exists.
   func remove() throws {
     let handle = try root.handle()
-    try Self.remove(relativePath, at: handle.descriptor.rawValue)
-  }
-
-  private static func remove(_ path: String, at container: Int32) throws(Errno) {
+    let container = handle.descriptor.rawValue
     for _ in 0..<renameRaceLimit {
       do throws(Errno) {
-        guard let entries = try SharedContainer.entries(path, at: container) else { return }
+        guard let entries = try SharedContainer.entries(relativePath, at: container) else { return }
         let directory = try FileDescriptor.openBeneath(
-          path, at: container, [.pathOnly, .directory])
+          relativePath, at: container, [.pathOnly, .directory])
         for entry in entries { try removeIfPresent(entry.name, at: directory.rawValue) }
-        return try removeDirectory(path, at: container)
+        return try removeDirectory(relativePath, at: container)
       } catch {
         // Gone, because another process was faster.
         guard error != .noSuchFile else { return }
@@ -160,43 +152,36 @@ package struct MailboxDirectory: Sendable {
     let container = handle.descriptor.rawValue
     return try (SharedContainer.entries(ContainerFormat.mailboxes, at: container) ?? []).compactMap
     { entry in
-      let path = ContainerFormat.mailboxes + "/" + entry.name.text
+      let mailbox = MailboxDirectory(root: root, address: entry.name.text)
       let isNew = entry.name.hasPrefix(newPrefix)
       // A new mailbox that cannot be examined has its final name by now.
-      let isAbandoned = try? !isNew || fileStatus(path, at: container).isStale
-      guard isNew || MailboxSender.isAddress(entry.name.text), try isDead(path, at: container),
+      let isAbandoned = try? !isNew || fileStatus(mailbox.relativePath, at: container).isStale
+      guard isNew || MailboxSender.isAddress(mailbox.address), try mailbox.isDead(),
         isAbandoned == true
       else { return nil }
-      return path
+      return mailbox.relativePath
     }
   }
 
   package static func sweep(_ path: String, in root: ContainerRoot) throws {
-    let handle = try root.handle()
-    let container = handle.descriptor.rawValue
-    guard try isDead(path, at: container) else { return }
-    try remove(path, at: container)
+    let mailbox = MailboxDirectory(
+      root: root, address: String(path.dropFirst(ContainerFormat.mailboxes.count + 1)))
+    if try mailbox.isDead() { try mailbox.remove() }
   }
 }
 
-struct DirectoryMailboxes: MailboxStore {
-  let root: ContainerRoot
-
-  private func place(_ address: String) -> MailboxDirectory {
-    MailboxDirectory(root: root, address: address)
-  }
-
-  func make(
-    _ address: String, deliver: @escaping @Sendable (PropertyListValue) -> Void
+extension DirectoryEngine: CallingEngine {
+  package func makeMailbox(
+    at address: String, _ deliver: @escaping @Sendable (PropertyListValue) -> Void
   ) throws -> any Mailbox {
-    try DirectoryMailbox(place(address), deliver: deliver)
+    try DirectoryMailbox(MailboxDirectory(root: root, address: address), deliver: deliver)
   }
 
-  func outlet(to address: String, entries: Int, bytes: Int) -> any MailboxWriter {
-    DirectoryMailboxWriter(place(address), entries: entries, bytes: bytes)
+  package func mailboxWriter(to address: String, _ admission: Admission) -> any MailboxWriter {
+    DirectoryMailboxWriter(MailboxDirectory(root: root, address: address), admission)
   }
 
-  func sweep() throws {
+  package func sweepMailboxes() throws {
     try reporting("sweep the mailboxes", path: root.path + "/" + ContainerFormat.mailboxes) {
       for mailbox in try MailboxDirectory.dead(in: root) {
         try MailboxDirectory.sweep(mailbox, in: root)
@@ -204,10 +189,10 @@ struct DirectoryMailboxes: MailboxStore {
     }
   }
 
-  func observeEnd(
-    of address: String, ended: @escaping @Sendable () -> Void
+  package func observeEnd(
+    ofMailbox address: String, _ ended: @escaping @Sendable () -> Void
   ) throws -> ObservationToken? {
-    let place = place(address)
+    let place = MailboxDirectory(root: root, address: address)
     let queue = Blocking.queue()
     let looks = FollowUpChecks()
     // Not on the monitor's thread or the timers' thread, because those must not wait for files.
@@ -252,12 +237,11 @@ private final class DirectoryMailboxWriter: MailboxWriter {
   private let state: Mutex<State>
 
   var path: String { place.path }
-  let spansMachines = false
 
-  init(_ place: MailboxDirectory, entries: Int, bytes: Int) {
+  init(_ place: MailboxDirectory, _ admission: Admission) {
     self.place = place
     sender = Nonce.text(nonce)
-    state = Mutex(State(admission: Admission(entries: entries, bytes: bytes)))
+    state = Mutex(State(admission: admission))
   }
 
   func post(

@@ -126,22 +126,18 @@ final class PresenterSite: Sendable {
     _ member: Member, about demands: [PresenterDemand], isForCallback: Bool,
     end: @escaping @Sendable (CallEnd) -> Void
   ) -> (@Sendable () -> Void)? {
+    let message: PropertyListValue = [
+      "presenter": .string(member.id), "demands": .array(demands.map(\.propertyList)),
+      "callback": .boolean(isForCallback),
+    ]
     do {
-      guard let callee = try calls.watchedOutlet(to: member.mailbox) else {
-        end(.died)
-        return nil
-      }
-      let id = try calls.begin(until: nil, end)
-      let message: PropertyListValue = [
-        "presenter": .string(member.id), "demands": .array(demands.map(\.propertyList)),
-        "callback": .boolean(isForCallback),
-      ]
+      let id = try calls.begin(message, until: nil, end)
       do {
-        switch try calls.post(id, message, expires: .never, to: callee) {
+        switch try calls.post(id, to: member.mailbox, isWatched: true) {
         case .posted:
           // After an error the presenter assumes, until this process ends, that the access
           // continues.
-          return { Diagnostics.reporting { try self.calls.release(id, at: callee) } }
+          return { Diagnostics.reporting { try self.calls.release(id, at: member.mailbox) } }
         case .gone: calls.end(id, as: .died)
         case .full: calls.end(id, as: .timedOut)
         }
@@ -164,10 +160,9 @@ final class PresenterSite: Sendable {
   }
 
   private func notify(_ member: Member, of news: [String: String]) {
-    guard let outlet = MailboxSender(in: container, to: member.mailbox) else { return }
     let message = news.merging(["presenter": member.id]) { $1 }.mapValues(PropertyListValue.string)
     // Its own watch finds most moves, too, and a look finds the copy.
-    Diagnostics.reporting { _ = try calls.notify(.dictionary(message), to: outlet) }
+    Diagnostics.reporting { try calls.notify(.dictionary(message), at: member.mailbox) }
   }
 
   // MARK: Being asked
