@@ -1,5 +1,6 @@
 public import Wormhole
 import WormholePropertyLists
+import WormholeToolkit
 
 /// An action between peers has failed.
 ///
@@ -197,6 +198,34 @@ extension PeerError {
     PeerError(
       .notActive, "be active as \"\(name)\"", reason: "the session is not active",
       remedy: "activate it")
+  }
+}
+
+typealias PeerResult = Result<PropertyListValue, PeerError>
+
+extension PeerResult {
+  /// - Parameter container: where the peer would be reached: for a call that has timed out.
+  init(_ end: CallEnd, _ peer: String, in container: SharedContainer) {
+    switch end {
+    case .answered(.reply(let value)): self = .success(value)
+    case .answered(.failure(let code, let reason, _)):
+      // The codes that a peer may use; any other is just a failure.
+      let codes: [PeerError.Code] = [
+        .notHandled, .notAnswered, .unreachable, .queueFull, .unexpectedValue,
+      ]
+      let code = codes.first { $0.rawValue == code } ?? .failed
+      self = .failure(.asking(peer, code, reason))
+    case .timedOut:
+      // The request is late even if this process cannot find out why.
+      let reachability = try? PeerReachability.of(peer, in: container.limited(until: .now))
+      self = .failure(.timedOut(peer, reachability))
+    case .cancelled: self = .failure(.cancelled(peer))
+    case .closed:
+      self = .failure(.asking(peer, .cancelled, "the session was closed meanwhile"))
+    case .died: self = .failure(.unreachable(peer, "it has ended"))
+    case .failed(let error):
+      self = .failure(PeerError(any: error, "ask \"\(peer)\"", peer: peer))
+    }
   }
 }
 

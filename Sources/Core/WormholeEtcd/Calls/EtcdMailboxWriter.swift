@@ -53,17 +53,17 @@ final class EtcdMailboxWriter: MailboxWriter {
   private let sender = Nonce.next()
   private let state: Mutex<State>
 
+  let address: String
   var path: String { keys.path }
 
-  init(_ etcd: EtcdContainer, _ keys: MailboxKeys, _ admission: Admission) {
+  init(_ etcd: EtcdContainer, to address: String, _ admission: Admission) {
     self.etcd = etcd
-    self.keys = keys
+    self.address = address
+    keys = MailboxKeys(etcd, address)
     state = Mutex(State(admission: admission))
   }
 
-  func post(
-    _ bytes: [UInt8], until deadline: ContinuousClock.Instant?
-  ) throws -> MailboxSender.Outcome {
+  func post(_ bytes: [UInt8], until deadline: ContinuousClock.Instant?) throws -> PostOutcome {
     let etcd = etcd.call(within: deadline)
     guard try admits(bytes.count, on: etcd) else { return .full }
     try EtcdContainer.requireSize(

@@ -26,7 +26,7 @@ extension EtcdContainer: CallingEngine {
   }
 
   package func mailboxWriter(to address: String, _ admission: Admission) -> any MailboxWriter {
-    EtcdMailboxWriter(self, MailboxKeys(self, address), admission)
+    EtcdMailboxWriter(self, to: address, admission)
   }
 
   package func observeEnd(

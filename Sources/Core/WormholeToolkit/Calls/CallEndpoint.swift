@@ -93,7 +93,7 @@ package final class CallEndpoint: Sendable {
     mailbox.withLock { $0.take() }?.end(asDeath: asDeath)
     // Their callees see that the mailbox is gone.
     for call in table.withLock({ $0.take { _ in true } }) { call.end(.closed) }
-    let (incoming, others) = table.withLock { ($0.received { _ in true }, $0.forgetOthers()) }
+    let (incoming, others) = table.withLock { ($0.received(), exchange(&$0.others, with: [:])) }
     for call in incoming { call.end() }
     _ = others
   }
@@ -108,36 +108,30 @@ package final class CallEndpoint: Sendable {
   /// - Parameters:
   ///   - subject: a word chosen by the client, for `endCalls(about:as:)`.
   ///   - deadline: when it times out, and its callee need no longer handle it; nil if never.
-  ///   - isTimedByCaller: whether the caller watches the clock itself.
   ///   - end: called once, possibly on the monitor's thread, so it must be short.
   /// - Returns: the id of the call in this process.
   /// - Throws: see `open`.
   package func begin(
     _ value: PropertyListValue, about subject: String = "",
-    until deadline: ContinuousClock.Instant?, isTimedByCaller: Bool = false,
-    _ end: @escaping @Sendable (CallEnd) -> Void
+    until deadline: ContinuousClock.Instant?, _ end: @escaping @Sendable (CallEnd) -> Void
   ) throws -> UInt64 {
     let replyTo = try open(until: deadline)
     let expiry = deadline.map { Expiry(after: ContinuousClock.now.duration(to: $0)) } ?? .never
     let id = table.withLock { table in
-      let key = CallKey(id: table.nextID(), replyTo: replyTo)
-      table.insert(
-        .init(
-          key, about: subject, until: deadline, isTimedByCaller: isTimedByCaller,
-          CallMessage.request(key, value, expiry), end: end))
-      return key.id
+      table.insert(replyTo: replyTo) { key in
+        CallTable.Call(
+          key: key, subject: subject, deadline: deadline, end: end,
+          request: CallMessage.request(key, value, expiry))
+      }
     }
-    if let deadline, !isTimedByCaller { alarm.raise(at: deadline) }
+    if let deadline { alarm.raise(at: deadline) }
     return id
   }
 
   private func endOverdue() {
     let now = ContinuousClock.now
     let (overdue, next) = table.withLock { table in
-      let overdue = table.take { call in
-        call.deadline.map { $0 <= now && !call.isTimedByCaller } ?? false
-      }
-      return (overdue, table.deadline)
+      (table.take { $0.deadline.map { $0 <= now } ?? false }, table.deadline)
     }
     if let next { alarm.raise(at: next) }
     end(overdue, as: .timedOut)
@@ -153,15 +147,15 @@ package final class CallEndpoint: Sendable {
   /// - Returns: `gone` if the callee has ended, or `full`; in both cases the call is still under
   ///   way, to be posted to another callee or ended.
   /// - Throws: `AppGroupError`: `tooLarge`, `unsupportedValue`, or errors of the file system.
-  /// - Complexity: as `MailboxSender.post`; for a new callee that is watched, also two opens, a
+  /// - Complexity: as `MailboxWriter.post`; for a new callee that is watched, also two opens, a
   ///   watch and a flock.
   package func post(
     _ id: UInt64, to address: String, isWatched: Bool = false, isThere: () -> Bool = { true }
-  ) throws -> MailboxSender.Outcome {
+  ) throws -> PostOutcome {
     guard let callee = try other(at: address, isWatched: isWatched) else { return .gone }
     let begun = table.withLock { $0.beginPosting(id, to: callee, isWatched: isWatched) }
     guard let call = begun, var request = call.request else { return .posted }
-    var outcome = MailboxSender.Outcome.gone
+    var outcome = PostOutcome.gone
     defer {
       let hasEnded = table.withLock { $0.endPosting(id, isPosted: outcome == .posted) }
       if hasEnded, outcome == .posted { callee.postLater(CallMessage.cancel(call.key)) }
@@ -181,11 +175,11 @@ package final class CallEndpoint: Sendable {
   /// - Parameter isWatched: Whether calls to it are to end when it does, and calls from it are to be
   ///   over.
   /// - Returns: nil if it has ended, as far as it is watched, or if the text cannot be an address.
-  private func other(at address: String, isWatched: Bool) throws -> MailboxSender? {
-    if let known = table.withLock({ $0.other(at: address) }), !isWatched || known.end != nil {
-      return known.sender
+  private func other(at address: String, isWatched: Bool) throws -> (any MailboxWriter)? {
+    if let known = table.withLock({ $0.others[address] }), !isWatched || known.end != nil {
+      return known.writer
     }
-    guard let new = MailboxSender(in: container, to: address) else { return nil }
+    guard let new = container.mailboxWriter(to: address) else { return nil }
     var end: ObservationToken?
     if isWatched {
       end = try container.callingEngine.observeEnd(ofMailbox: address) { [weak self] in
@@ -193,9 +187,9 @@ package final class CallEndpoint: Sendable {
       }
       guard end != nil else { return nil }
     }
-    let (sender, dropped) = table.withLock { $0.enter(new, watchedBy: end) }
+    let (writer, dropped) = table.withLock { $0.enter(new, watchedBy: end) }
     _ = dropped
-    return sender
+    return writer
   }
 
   /// Blocks the calling thread until a latch is raised, probably by the end of a call, or a
@@ -234,7 +228,9 @@ package final class CallEndpoint: Sendable {
   package func endCalls(to address: String, as end: CallEnd) {
     self.end(takeCalls { $0.callee?.address == address }, as: end)
     // One that is watched is forgotten at its end, because its own calls may be open.
-    let other = table.withLock { $0.other(at: address)?.end == nil ? $0.forget(address) : nil }
+    let other = table.withLock {
+      $0.others[address]?.end == nil ? $0.others.removeValue(forKey: address) : nil
+    }
     _ = other
   }
 
@@ -267,8 +263,8 @@ package final class CallEndpoint: Sendable {
 
   /// Posts a message without a call, for which no process is remembered.
   private func post(_ message: PropertyListValue, to address: String) throws {
-    let known = table.withLock { $0.other(at: address)?.sender }
-    _ = try (known ?? MailboxSender(in: container, to: address))?.post(message)
+    let known = table.withLock { $0.others[address]?.writer }
+    _ = try (known ?? container.mailboxWriter(to: address))?.post(message)
   }
 
   // MARK: Being asked
@@ -307,7 +303,7 @@ package final class CallEndpoint: Sendable {
       guard let caller = try other(at: key.replyTo, isWatched: true) else { return }
       let call = IncomingCall(key, value, expiry: expiry, from: caller, to: self)
       let (refusal, isKnown) = table.withLock {
-        ($0.enter(call), $0.other(at: key.replyTo)?.end != nil)
+        ($0.enter(call), $0.others[key.replyTo]?.end != nil)
       }
       if let refusal {
         return call.refuse(code: "queueFull", "\(refusal) are not answered yet")
@@ -325,7 +321,7 @@ package final class CallEndpoint: Sendable {
 
   private func ended(_ address: String) {
     let (other, incoming) = table.withLock { table in
-      (table.forget(address), table.received { $0.replyTo == address })
+      (table.others.removeValue(forKey: address), table.received(from: address))
     }
     for call in incoming { call.end() }
     for call in takeCalls(where: { $0.isWatched && $0.callee?.address == address }) {

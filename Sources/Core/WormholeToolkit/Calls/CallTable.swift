@@ -13,29 +13,17 @@ struct CallTable {
     let subject: String
     /// When it times out; nil if never.
     let deadline: ContinuousClock.Instant?
-    /// Whether its caller watches the clock itself.
-    let isTimedByCaller: Bool
     /// Called once, possibly on the monitor's thread, so it must be short.
     let end: @Sendable (CallEnd) -> Void
     /// The whole message, until it is posted.
-    fileprivate(set) var request: PropertyListValue?
+    var request: PropertyListValue?
     /// The process that it was posted to, or is about to be.
-    fileprivate(set) var callee: MailboxSender?
+    var callee: (any MailboxWriter)?
     /// Whether it ends as `died` when the callee's mailbox ends.
-    fileprivate(set) var isWatched = false
-    fileprivate(set) var phase = Phase.waiting
+    var isWatched = false
+    var phase = Phase.waiting
 
     enum Phase { case waiting, posting, posted }
-
-    /// - Parameter request: gets the call's identity.
-    init(
-      _ key: CallKey, about subject: String, until deadline: ContinuousClock.Instant?,
-      isTimedByCaller: Bool, _ request: PropertyListValue,
-      end: @escaping @Sendable (CallEnd) -> Void
-    ) {
-      (self.key, self.subject, self.request) = (key, subject, request)
-      (self.deadline, self.isTimedByCaller, self.end) = (deadline, isTimedByCaller, end)
-    }
   }
 
   /// A call of another process that is not answered.
@@ -46,41 +34,44 @@ struct CallTable {
 
   /// A process at the other end of calls.
   struct Other {
-    let sender: MailboxSender
+    let writer: any MailboxWriter
     /// The observation of its end, if that matters.
-    fileprivate(set) var end: ObservationToken?
+    var end: ObservationToken?
   }
 
-  /// Further incoming calls are refused while this many are unanswered.
+  /// Further calls of other processes are refused while this many are unanswered.
   private static let maximumReceived = 10_000
   /// How many other processes are remembered at a time; beyond that, only those with open calls.
   private static let maximumOthers = 1_000
 
-  /// The same for the bytes of incoming calls.
+  /// How many bytes unanswered calls of other processes may have.
   let acceptedBytes: Int
-  private var lastID: UInt64 = 0
   private(set) var calls: [UInt64: Call] = [:]
+  private var lastID: UInt64 = 0
   /// Calls that ended without an answer while being posted; their callees must still be notified.
   private var endedWhilePosted: Set<UInt64> = []
   private var received: [CallKey: Received] = [:]
   private var receivedBytes = 0
-  private var others: [String: Other] = [:]
+  /// By their addresses. What is removed is to be released outside the lock, because that ends
+  /// watches.
+  var others: [String: Other] = [:]
 
   init(acceptedBytes: Int) { self.acceptedBytes = acceptedBytes }
 
   // MARK: Calls of this process
 
-  mutating func nextID() -> UInt64 {
+  /// Enters a call.
+  ///
+  /// - Parameter make: gets its identity.
+  /// - Returns: its id in this process.
+  mutating func insert(replyTo: String, _ make: (CallKey) -> Call) -> UInt64 {
     lastID += 1
+    calls[lastID] = make(CallKey(id: lastID, replyTo: replyTo))
     return lastID
   }
 
-  mutating func insert(_ call: Call) { calls[call.key.id] = call }
-
-  /// When the endpoint has to end the next call.
-  var deadline: ContinuousClock.Instant? {
-    calls.values.compactMap { $0.isTimedByCaller ? nil : $0.deadline }.min()
-  }
+  /// When the next call times out.
+  var deadline: ContinuousClock.Instant? { calls.values.compactMap(\.deadline).min() }
 
   mutating func takeAnswered(_ id: UInt64) -> Call? { calls.removeValue(forKey: id) }
 
@@ -101,11 +92,13 @@ struct CallTable {
   /// on, the call ends as well.
   ///
   /// - Returns: nil if it has ended.
-  mutating func beginPosting(_ id: UInt64, to callee: MailboxSender, isWatched: Bool) -> Call? {
-    calls[id]?.callee = callee
-    calls[id]?.isWatched = isWatched
-    calls[id]?.phase = .posting
-    return calls[id]
+  mutating func beginPosting(
+    _ id: UInt64, to callee: any MailboxWriter, isWatched: Bool
+  ) -> Call? {
+    guard var call = calls[id] else { return nil }
+    (call.callee, call.isWatched, call.phase) = (callee, isWatched, .posting)
+    calls[id] = call
+    return call
   }
 
   /// - Returns: whether it has ended without an answer in the meantime.
@@ -136,46 +129,33 @@ struct CallTable {
     receivedBytes -= received.removeValue(forKey: key)?.bytes ?? 0
   }
 
-  /// - Returns: the calls that matched, to be released outside the lock: these may be their last
-  ///   references.
-  func received(where matches: (CallKey) -> Bool) -> [IncomingCall] {
-    received.filter { matches($0.key) }.compactMap(\.value.call)
-  }
-
-  /// See `received(where:)`.
+  /// - Returns: the call, to be released outside the lock: this may be its last reference.
   func received(_ key: CallKey) -> IncomingCall? { received[key]?.call }
+
+  /// The same for all calls from a process, or from all processes.
+  func received(from address: String? = nil) -> [IncomingCall] {
+    received.filter { address == nil || $0.key.replyTo == address }.compactMap(\.value.call)
+  }
 
   // MARK: Other processes
 
-  func other(at address: String) -> Other? { others[address] }
-
-  /// Enters a process, unless it is known: its sender stays, because that keeps the order.
+  /// Enters a process, unless it is known: its writer stays, because that keeps the order.
   ///
-  /// - Returns: the sender to use; and what is to be released outside the lock, because that ends
-  ///   watches.
+  /// - Returns: the writer to use, and what is no longer needed.
   mutating func enter(
-    _ sender: MailboxSender, watchedBy end: ObservationToken?
-  ) -> (sender: MailboxSender, dropped: [Other]) {
-    var dropped: [Other] = []
+    _ writer: any MailboxWriter, watchedBy end: ObservationToken?
+  ) -> (writer: any MailboxWriter, dropped: [Other?]) {
+    var dropped: [Other?] = []
     if others.count >= Self.maximumOthers {
       let callees = calls.values.compactMap(\.callee?.address)
-      let needed = Set(callees + received.keys.map(\.replyTo) + [sender.address])
+      let needed = Set(callees + received.keys.map(\.replyTo) + [writer.address])
       for address in others.keys where !needed.contains(address) {
-        if let other = others.removeValue(forKey: address) { dropped.append(other) }
+        dropped.append(others.removeValue(forKey: address))
       }
     }
-    let known = others[sender.address]
-    if let known { dropped.append(known) }
-    let new = Other(sender: known?.sender ?? sender, end: end ?? known?.end)
-    others[sender.address] = new
-    return (new.sender, dropped)
-  }
-
-  /// - Returns: what is to be released outside the lock.
-  mutating func forget(_ address: String) -> Other? { others.removeValue(forKey: address) }
-
-  mutating func forgetOthers() -> [String: Other] {
-    defer { others = [:] }
-    return others
+    let known = others[writer.address]
+    let new = Other(writer: known?.writer ?? writer, end: end ?? known?.end)
+    others[writer.address] = new
+    return (new.writer, dropped + [known])
   }
 }

@@ -60,15 +60,70 @@ extension Mailbox {
   }
 }
 
-/// A writer into one mailbox, which keeps the order of posts made one after another.
-package protocol MailboxWriter: Sendable {
+/// A writer into one mailbox, whose owner is the other end of calls. It keeps the order of posts made
+/// one after another. Thread-safe.
+package protocol MailboxWriter: AnyObject, Sendable {
+  /// The address of the mailbox.
+  var address: String { get }
   /// The place of the mailbox, for messages.
   var path: String { get }
 
-  /// Posts an entry; see `MailboxSender.post`.
-  func post(
-    _ bytes: [UInt8], until deadline: ContinuousClock.Instant?
-  ) throws -> MailboxSender.Outcome
+  /// Posts an entry; see `post(_:until:)` with a value.
+  func post(_ bytes: [UInt8], until deadline: ContinuousClock.Instant?) throws -> PostOutcome
+}
+
+package enum PostOutcome: Sendable {
+  case posted
+  /// The mailbox's owner has ended, or has closed it.
+  case gone
+  case full
+}
+
+extension MailboxWriter {
+  /// Posts a message that the other end does not depend on.
+  func postLater(_ message: PropertyListValue) {
+    // On a queue, because this may be a task, or the monitor's thread. After an error (a full disk,
+    // for example) the other end times out, or learns that this one has ended.
+    Blocking.queue().async { [self] in _ = try? post(message) }
+  }
+
+  /// Posts an entry: it is in the mailbox when this returns `posted`.
+  ///
+  /// - Parameter deadline: The caller's deadline; nil for a caller without one.
+  /// - Throws: `AppGroupError`: `unsupportedValue` for a value outside property lists or too
+  ///   large, or errors of the file system; nothing is posted then. On etcd `tooLarge` beyond 1 MiB,
+  ///   and `outcomeUnknown` if an answer was lost and the mailbox ended, or no other answer came in
+  ///   10 seconds, or by the deadline.
+  /// - Complexity: connect and send for a small one; otherwise create, flock, write, rename, close,
+  ///   and a listing after each sixteenth of the limits. On etcd one transaction.
+  package func post(
+    _ value: PropertyListValue, until deadline: ContinuousClock.Instant? = nil
+  ) throws -> PostOutcome {
+    let action = "post into a mailbox"
+    let bytes: [UInt8]
+    do throws(PropertyListError) {
+      bytes = try value.binaryBytes(limits: .standard)
+      guard bytes.count <= MailboxAddress.maximumEntryBytes else {
+        throw PropertyListError(
+          .tooManyBytes, at: .keyPath(""),
+          "it has \(bytes.count) bytes, and at most \(MailboxAddress.maximumEntryBytes) are taken")
+      }
+    } catch {
+      throw AppGroupError.unacceptable(error, action, path: path)
+    }
+    return try reporting(action, path: path) { try post(bytes, until: deadline) }
+  }
+}
+
+/// What every mailbox has.
+enum MailboxAddress {
+  static let maximumEntryBytes = 16 << 20
+
+  /// Returns whether a text is an address; other programs may have written it.
+  static func isOne(_ text: String) -> Bool {
+    (1...64).contains(text.utf8.count)
+      && text.utf8.allSatisfy { Nonce.isDigit($0) || $0 == UInt8(ascii: "-") }
+  }
 }
 
 extension SharedContainer {
@@ -90,74 +145,17 @@ extension SharedContainer {
     let process = String(ProcessIdentity.current.processID, radix: 16)
     return try callingEngine.makeMailbox(at: process + "-" + Nonce.next(), deliver)
   }
-}
 
-/// The other end of calls, a process that calls or is called: a writer into its mailbox, which keeps
-/// the order of posts made one after another. Thread-safe.
-package struct MailboxSender: Sendable {
-  package enum Outcome: Sendable {
-    case posted
-    /// The mailbox's owner has ended, or has closed it.
-    case gone
-    case full
-  }
-
-  package let address: String
-  private let writer: any MailboxWriter
-  var path: String { writer.path }
-  package static let maximumBytes = 16 << 20
-
+  /// Returns a writer into a mailbox; nil if the text cannot be an address.
+  ///
   /// - Parameters:
   ///   - entries: how many entries may wait in the mailbox before a post is refused.
   ///   - bytes: how many bytes they may have together.
-  /// - Returns: nil if the text cannot be an address.
-  package init?(
-    in container: SharedContainer, to address: String, entries: Int = 10_000,
-    bytes: Int = 256 << 20
-  ) {
-    guard Self.isAddress(address) else { return nil }
-    self.address = address
-    writer = container.callingEngine.mailboxWriter(
+  package func mailboxWriter(
+    to address: String, entries: Int = 10_000, bytes: Int = 256 << 20
+  ) -> (any MailboxWriter)? {
+    guard MailboxAddress.isOne(address) else { return nil }
+    return callingEngine.mailboxWriter(
       to: address, Admission(entries: entries, bytes: bytes))
-  }
-
-  /// Returns whether a text is an address; other programs may have written it.
-  static func isAddress(_ text: String) -> Bool {
-    (1...64).contains(text.utf8.count)
-      && text.utf8.allSatisfy { Nonce.isDigit($0) || $0 == UInt8(ascii: "-") }
-  }
-
-  /// Posts a message that the other end does not depend on.
-  func postLater(_ message: PropertyListValue) {
-    // On a queue, because this may be a task, or the monitor's thread. After an error (a full disk,
-    // for example) the other end times out, or learns that this one has ended.
-    Blocking.queue().async { [self] in _ = try? post(message) }
-  }
-
-  /// Posts an entry: it is in the mailbox when this returns `posted`.
-  ///
-  /// - Parameter deadline: The caller's deadline; nil for a caller without one.
-  /// - Throws: `AppGroupError`: `unsupportedValue` for a value outside property lists or too
-  ///   large, or errors of the file system; nothing is posted then. On etcd `tooLarge` beyond 1 MiB,
-  ///   and `outcomeUnknown` if an answer was lost and the mailbox ended, or no other answer came in
-  ///   10 seconds, or by the deadline.
-  /// - Complexity: connect and send for a small one; otherwise create, flock, write, rename, close,
-  ///   and a listing after each sixteenth of the limits. On etcd one transaction.
-  package func post(
-    _ value: PropertyListValue, until deadline: ContinuousClock.Instant? = nil
-  ) throws -> Outcome {
-    let action = "post into a mailbox"
-    let bytes: [UInt8]
-    do throws(PropertyListError) {
-      bytes = try value.binaryBytes(limits: .standard)
-      guard bytes.count <= Self.maximumBytes else {
-        throw PropertyListError(
-          .tooManyBytes, at: .keyPath(""),
-          "it has \(bytes.count) bytes, and at most \(Self.maximumBytes) are taken")
-      }
-    } catch {
-      throw AppGroupError.unacceptable(error, action, path: path)
-    }
-    return try reporting(action, path: path) { try writer.post(bytes, until: deadline) }
   }
 }

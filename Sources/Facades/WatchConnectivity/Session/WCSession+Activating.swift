@@ -158,3 +158,29 @@ extension WCSession.State {
     }
   }
 }
+
+extension WCSession {
+  /// The state of a session.
+  struct State {
+    var delegate = DelegateReference(nil)
+    var activation = WCSessionActivationState.notActivated
+    /// `activate()` was called and has not completed.
+    var isActivating = false
+    /// `activate()` was called on an inactive session: it takes effect as soon as possible.
+    var activatesAgain = false
+    var link: SessionLink?
+    /// The work under way that changes the link, by number.
+    var works: [Int: Task<Void, Never>] = [:]
+    var nextWork = 0
+    /// The session was ended permanently, and another one replaces it.
+    var hasEnded = false
+  }
+
+  /// A delegate is any object, which Swift cannot know to be safe on this queue.
+  // It is only ever called on the session's serial queue, as its documentation says: code written
+  // for Apple's framework relies on that, and is not Sendable. The reference itself is never changed.
+  struct DelegateReference: @unchecked Sendable {
+    private(set) weak var object: (any WCSessionDelegate)?
+    init(_ object: (any WCSessionDelegate)?) { self.object = object }
+  }
+}

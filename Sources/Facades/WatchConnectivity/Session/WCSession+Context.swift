@@ -18,14 +18,6 @@ extension WCSession {
     }
   }
 
-  var sentContext: [String: Any] {
-    Diagnostics.reporting(otherwise: [:]) { try context { try $0.context(for: $1) } }
-  }
-
-  var receivedContext: [String: Any] {
-    Diagnostics.reporting(otherwise: [:]) { try context { try $0.context(from: $1) } }
-  }
-
   /// `applicationContext`, to be changed and updated: its content must not be lost because it
   /// cannot be read for a moment. A damaged one is reported, and counts as empty.
   ///
@@ -41,7 +33,7 @@ extension WCSession {
     }
   }
 
-  private func context(
+  func context(
     _ read: (PeerSession, String) throws -> PropertyListValue?
   ) throws -> [String: Any] {
     guard let place = knownPlace,

@@ -6,42 +6,12 @@ import WormholePeers
 // The other side's state. Each property reads the pairing when it is called, so the answer is
 // current; that costs reading one file, on a watch two.
 extension WCSession {
-  var isPairedNow: Bool { ask(false) { _, pairing in pairing.isPaired } }
-
   /// Whether the other side has the app, as the pairing says.
   var hasCounterpartApp: Bool {
     ask(false) { _, pairing in try pairing.hasCounterpartApp() }
   }
 
-  var hasComplication: Bool {
-    ask(false) { _, pairing in pairing.watchInQuestion?.isComplicationEnabled ?? false }
-  }
-
-  var remainingComplications: Int {
-    ask(0) { place, pairing in try pairing.remainingComplicationTransfers(in: place) }
-  }
-
-  var directoryOfWatch: URL? {
-    ask(nil) { place, pairing in
-      guard let watch = pairing.activeWatch, watch.isAppInstalled else { return nil }
-      return try WatchDirectory.url(of: watch.name, in: place)
-    }
-  }
-
-  /// Whether a message would be delivered now. The link learns the answer, too.
-  func reachesCounterpart() -> Bool {
-    guard activationState == .activated, let link, let counterpart = link.counterpart else {
-      return false
-    }
-    let isReachable = ask(false) { place, pairing in
-      guard try pairing.allows(counterpart) else { return false }
-      return place.accepts(try place.peer.reachability(of: counterpart))
-    }
-    link.answered(isReachable: isReachable)
-    return isReachable
-  }
-
-  private func ask<Answer>(
+  func ask<Answer>(
     _ otherwise: Answer, _ body: (SessionPlace, PairingView) throws -> Answer
   ) -> Answer {
     guard let place = knownPlace else { return otherwise }

@@ -3,18 +3,6 @@ import Wormhole
 import WormholePeers
 
 extension WCSession {
-
-  func transferForComplication(
-    _ userInfo: [String: Any] = [:]
-  ) -> WCSessionUserInfoTransfer {
-    transfer(userInfo) { route in
-      guard let complications = route.link.complications,
-        route.pairing.activeWatch?.isComplicationEnabled == true
-      else { return false }
-      return try complications.use()
-    }
-  }
-
   func transfer(
     _ file: URL, _ metadata: [String: Any]?, options: PeerFileOptions
   ) -> WCSessionFileTransfer {

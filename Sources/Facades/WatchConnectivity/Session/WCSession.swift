@@ -193,22 +193,31 @@ open class WCSession: NSObject, @unchecked Sendable {
   // MARK: The other side
 
   /// On the phone: whether a paired watch is active; on the watch: whether it is paired.
-  open var isPaired: Bool { isPairedNow }
+  open var isPaired: Bool { ask(false) { _, pairing in pairing.isPaired } }
 
   /// On the phone: whether the active watch has the app, as its pairing says.
   open var isWatchAppInstalled: Bool { hasCounterpartApp }
 
   /// On the phone: whether the complication is on the active watch's face, as its pairing says.
-  open var isComplicationEnabled: Bool { hasComplication }
+  open var isComplicationEnabled: Bool {
+    ask(false) { _, pairing in pairing.watchInQuestion?.isComplicationEnabled ?? false }
+  }
 
   /// On the phone: how often `transferCurrentComplicationUserInfo` may still start the watch's app
   /// today (UTC); 0 while the complication is not enabled.
-  open var remainingComplicationUserInfoTransfers: Int { remainingComplications }
+  open var remainingComplicationUserInfoTransfers: Int {
+    ask(0) { place, pairing in try pairing.remainingComplicationTransfers(in: place) }
+  }
 
   /// On the phone: a directory for the active watch's data, made at the first use; nil if no watch
   /// is active or the active watch does not have the app. The first `activate()` after the watch
   /// was unpaired, or its app removed, deletes it.
-  open var watchDirectoryURL: URL? { directoryOfWatch }
+  open var watchDirectoryURL: URL? {
+    ask(nil) { place, pairing in
+      guard let watch = pairing.activeWatch, watch.isAppInstalled else { return nil }
+      return try WatchDirectory.url(of: watch.name, in: place)
+    }
+  }
 
   /// On the watch: whether the phone has the app. It has, unless the watch is not paired, or
   /// `wormhole peer pairing phone --of WATCH --without-app` says otherwise.
@@ -223,7 +232,17 @@ open class WCSession: NSObject, @unchecked Sendable {
   ///
   /// The delegate learns every answer that differs from its last report. A stop of the counterpart's
   /// process, which has no event, is reported within a second even if this property is not read.
-  open var isReachable: Bool { reachesCounterpart() }
+  open var isReachable: Bool {
+    guard activationState == .activated, let link, let counterpart = link.counterpart else {
+      return false
+    }
+    let isReachable = ask(false) { place, pairing in
+      guard try pairing.allows(counterpart) else { return false }
+      return place.accepts(try place.peer.reachability(of: counterpart))
+    }
+    link.answered(isReachable: isReachable)
+    return isReachable
+  }
 
   // MARK: Sending
 
@@ -260,11 +279,15 @@ open class WCSession: NSObject, @unchecked Sendable {
 
   /// The last context that this side sent with `updateApplicationContext`, in any of its processes;
   /// empty if it never sent one. Costs reading a file, as does `receivedApplicationContext`.
-  open var applicationContext: [String: Any] { sentContext }
+  open var applicationContext: [String: Any] {
+    Diagnostics.reporting(otherwise: [:]) { try context { try $0.context(for: $1) } }
+  }
 
   /// The last context that the counterpart sent, in any of its processes; empty if it never sent
   /// one. It may be newer than the one that the delegate was given; then the delegate gets it next.
-  open var receivedApplicationContext: [String: Any] { receivedContext }
+  open var receivedApplicationContext: [String: Any] {
+    Diagnostics.reporting(otherwise: [:]) { try context { try $0.context(from: $1) } }
+  }
 
   /// Sends a dictionary that is certain to be delivered, in the order of sending, whenever the
   /// counterpart runs.
@@ -287,7 +310,12 @@ open class WCSession: NSObject, @unchecked Sendable {
   open func transferCurrentComplicationUserInfo(
     _ userInfo: [String: Any] = [:]
   ) -> WCSessionUserInfoTransfer {
-    transferForComplication(userInfo)
+    transfer(userInfo) { route in
+      guard let complications = route.link.complications,
+        route.pairing.activeWatch?.isComplicationEnabled == true
+      else { return false }
+      return try complications.use()
+    }
   }
 
   /// The dictionaries that are not yet delivered, failed or cancelled, even those of an earlier
@@ -320,30 +348,4 @@ open class WCSession: NSObject, @unchecked Sendable {
 
   /// The link of the current activation; nil while there is none.
   var link: SessionLink? { state.withLock { $0.link } }
-}
-
-extension WCSession {
-  /// The state of a session.
-  struct State {
-    var delegate = DelegateReference(nil)
-    var activation = WCSessionActivationState.notActivated
-    /// `activate()` was called and has not completed.
-    var isActivating = false
-    /// `activate()` was called on an inactive session: it takes effect as soon as possible.
-    var activatesAgain = false
-    var link: SessionLink?
-    /// The work under way that changes the link, by number.
-    var works: [Int: Task<Void, Never>] = [:]
-    var nextWork = 0
-    /// The session was ended permanently, and another one replaces it.
-    var hasEnded = false
-  }
-
-  /// A delegate is any object, which Swift cannot know to be safe on this queue.
-  // It is only ever called on the session's serial queue, as its documentation says: code written
-  // for Apple's framework relies on that, and is not Sendable. The reference itself is never changed.
-  struct DelegateReference: @unchecked Sendable {
-    private(set) weak var object: (any WCSessionDelegate)?
-    init(_ object: (any WCSessionDelegate)?) { self.object = object }
-  }
 }

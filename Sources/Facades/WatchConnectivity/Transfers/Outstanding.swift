@@ -92,12 +92,7 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
     case .processed: failure = nil
     case .stored, .taken, nil: return
     }
-    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-      session.queue.async {
-        self.notify(transfer, session, failure: failure)
-        continuation.resume()
-      }
-    }
+    await session.onQueue { self.notify(transfer, $0, failure: failure) }
   }
 
   /// Asks again after a failure, because the counterpart may have the transfer by then.

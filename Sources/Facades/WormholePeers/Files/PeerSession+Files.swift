@@ -94,7 +94,7 @@ extension PeerSession {
       let transfers = try outgoingFiles.intentions().receipts().compactMap {
         receipt -> PeerFileTransfer? in
         guard let intention = FileIntention(receipt.payload),
-          peer == nil || peer?.utf8.elementsEqual(intention.peer.utf8) == true
+          peer == nil || PeerNames.areSame(peer, intention.peer)
         else { return nil }
         return outgoingFiles.transfer(of: intention, as: receipt.id)
       }
@@ -113,7 +113,7 @@ extension PeerSession {
     let senders = try betweenPeers("look for a file") {
       try container.own.queueNames().compactMap { PeerNames.peer(ofOutgoingFiles: $0) }
     }
-    for sender in senders where !sender.utf8.elementsEqual(name.utf8) && PeerNames.isName(sender) {
+    for sender in senders where !PeerNames.areSame(sender, name) && PeerNames.isName(sender) {
       let session = try PeerSession(sender, in: container)
       if let found = try session.fileTransfers().first(where: { $0.id == id }) { return found }
     }

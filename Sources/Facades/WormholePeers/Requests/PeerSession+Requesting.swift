@@ -70,7 +70,7 @@ extension PeerSession {
     let id = begin(value, to: peer, expectsReply: expectsReply, until: deadline) { result in
       queue.async { completion(result) }
     }
-    return PeerCall(id, of: self)
+    return PeerCall(id, calls)
   }
 
   /// Asks a peer whose presence the caller has just listed, without listing it again.
@@ -121,9 +121,7 @@ extension PeerSession {
     let peers = try await Blocking.run { [self] in try activePeers() }
     return await withTaskGroup { group in
       for peer in peers where !PeerNames.areSame(peer, name) {
-        group.addTask { [self] in
-          (peer, await ask(value, of: peer, until: deadline))
-        }
+        group.addTask { [self] in (peer, await ask(value, of: peer, until: deadline)) }
       }
       return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
     }
@@ -139,15 +137,15 @@ extension PeerSession {
 /// ```
 public final class PeerCall: Sendable {
   private let id: UInt64
-  private weak let session: PeerSession?
+  private weak let calls: CallEndpoint?
 
-  init(_ id: UInt64, of session: PeerSession) {
+  init(_ id: UInt64, _ calls: CallEndpoint) {
     self.id = id
-    self.session = session
+    self.calls = calls
   }
 
   /// Ends it as `cancelled`, unless it has ended; the peer's handler learns of it.
-  public func cancel() { session?.cancel(id) }
+  public func cancel() { calls?.end(id, as: .cancelled) }
 }
 
 // MARK: The calls of a session
@@ -184,7 +182,7 @@ extension PeerSession {
       // Cancelled, and so is the request.
       return .failure(.cancelled(peer))
     } onCancel: {
-      cancel(id)
+      calls.end(id, as: .cancelled)
     }
   }
 
@@ -192,7 +190,7 @@ extension PeerSession {
   ///
   /// - Parameters:
   ///   - seen: the process of the peer, if the caller has just looked.
-  ///   - blocks: whether the caller waits for the answer on this thread, and watches the clock.
+  ///   - blocks: whether the caller waits for the answer on this thread.
   ///   - end: called once.
   /// - Returns: the id of the call; none has it if the call has failed to begin.
   private func begin(
@@ -205,7 +203,7 @@ extension PeerSession {
       try PeerNames.check(peer)
       let id = try calls.begin(
         PeerRequest.content(value, from: name, expectsReply: expectsReply), about: peer,
-        until: deadline ?? .now + Self.standardWait, isTimedByCaller: blocks
+        until: deadline ?? .now + Self.standardWait
       ) { end(PeerResult($0, peer, in: container)) }
       link(peer).add(id, seen, mayBlock: blocks)
       return id
@@ -214,8 +212,6 @@ extension PeerSession {
       return 0
     }
   }
-
-  fileprivate func cancel(_ id: UInt64) { calls.end(id, as: .cancelled) }
 
   /// Links to peers that are not reached are dropped beyond this number.
   private static let maximumLinks = 1_000
@@ -234,30 +230,159 @@ extension PeerSession {
   }
 }
 
-typealias PeerResult = Result<PropertyListValue, PeerError>
+/// The way from a session to one peer: it knows where the peer is reached, until the peer's
+/// presence changes, and posts calls there in order.
+///
+/// A caller that finds no thread posting posts itself, which saves a hop to another thread.
+final class PeerLink: Sendable {
+  private struct State {
+    /// The process that is reached; its mailbox is the peer's address.
+    var target: PresenceMember?
+    var observation: ObservationToken?
+    /// The calls to be posted. With the peer's process, if the caller has just looked.
+    var calls: ArraySlice<(id: UInt64, seen: PresenceMember?)> = []
+    /// A thread posts, and looks for more before it stops.
+    var isPosting = false
+  }
 
-extension PeerResult {
-  /// - Parameter container: where the peer would be reached: for a call that has timed out.
-  fileprivate init(_ end: CallEnd, _ peer: String, in container: SharedContainer) {
-    switch end {
-    case .answered(.reply(let value)): self = .success(value)
-    case .answered(.failure(let code, let reason, _)):
-      // The codes that a peer may use; any other is just a failure.
-      let codes: [PeerError.Code] = [
-        .notHandled, .notAnswered, .unreachable, .queueFull, .unexpectedValue,
-      ]
-      let code = codes.first { $0.rawValue == code } ?? .failed
-      self = .failure(.asking(peer, code, reason))
-    case .timedOut:
-      // The request is late even if this process cannot find out why.
-      let reachability = try? PeerReachability.of(peer, in: container.limited(until: .now))
-      self = .failure(.timedOut(peer, reachability))
-    case .cancelled: self = .failure(.cancelled(peer))
-    case .closed:
-      self = .failure(.asking(peer, .cancelled, "the session was closed meanwhile"))
-    case .died: self = .failure(.unreachable(peer, "it has ended"))
-    case .failed(let error):
-      self = .failure(PeerError(any: error, "ask \"\(peer)\"", peer: peer))
+  private let peer: String
+  private let container: SharedContainer
+  private let calls: CallEndpoint
+  private let state = Mutex(State())
+  /// One look after another, so that the later look has the newer result.
+  private let looking = Mutex(())
+  private let posting = Blocking.queue()
+  private let watching = DispatchQueue(label: "wormhole.link")
+
+  /// How long to wait for a mailbox that was removed while its owner lives: the owner remakes it.
+  private static let pause: Duration = .milliseconds(20)
+
+  init(to peer: String, in container: SharedContainer, _ calls: CallEndpoint) {
+    self.peer = peer
+    self.container = container
+    self.calls = calls
+  }
+
+  /// Whether a call is to be posted, or the peer is reached.
+  var isNeeded: Bool { state.withLock { $0.target != nil || $0.isPosting } }
+
+  // MARK: In order
+
+  /// Posts a call after all that were added before it: on another thread, or on this one if it may
+  /// block and no other thread is posting.
+  func add(_ id: UInt64, _ seen: PresenceMember?, mayBlock: Bool) {
+    let mustPost = state.withLock { state in
+      state.calls.append((id, seen))
+      return !exchange(&state.isPosting, with: true)
     }
+    guard mustPost else { return }
+    // No thread was posting, so this call comes first. Its caller does not wait for calls that
+    // others have added meanwhile.
+    if !mayBlock || postNext() { posting.async { while self.postNext() {} } }
+  }
+
+  // One at a time, so the order of the calls is that of the files.
+  /// - Returns: whether there is more; if not, no thread posts from now on.
+  private func postNext() -> Bool {
+    let (id, seen) = state.withLock { $0.calls.removeFirst() }
+    do {
+      try post(id, seen)
+    } catch {
+      calls.end(id, as: .failed(error))
+    }
+    return state.withLock { state in
+      // Excludes: a call finds a thread posting, which has just seen an empty queue.
+      state.isPosting = !state.calls.isEmpty
+      // Otherwise the posted calls stay in memory.
+      if !state.isPosting { state.calls = [] }
+      return state.isPosting
+    }
+  }
+
+  private func post(_ id: UInt64, _ seen: PresenceMember?) throws {
+    var seen = seen
+    // It may have ended before the second attempt; a caller that is blocked here looks at the clock
+    // afterwards.
+    while let deadline = calls.deadline(of: id), .now < deadline {
+      let (process, mailbox) = try resolve(seen: seen.take(), until: deadline)
+      switch try calls.post(id, to: mailbox, isThere: { target?.mailbox == mailbox }) {
+      case .posted: return
+      case .full:
+        throw PeerError.asking(
+          peer, .queueFull, "too much waits for \(process) already",
+          remedy: "wait until it has caught up; it may be stopped")
+      case .gone:
+        try look(until: deadline)
+        if target?.mailbox == mailbox { WakeLatch().block(until: .now + Self.pause) }
+      }
+    }
+  }
+
+  // MARK: Where the peer is reached
+
+  private var target: PresenceMember? { state.withLock(\.target) }
+
+  /// Where the peer is reached; starts it where that is registered.
+  ///
+  /// - Parameter seen: its process, if the caller has just looked.
+  /// - Throws: `PeerError`: `unreachable`, or the error of starting it.
+  private func resolve(
+    seen: PresenceMember?, until deadline: ContinuousClock.Instant
+  ) throws -> (process: String, mailbox: String) {
+    if target == nil { try look(seen, until: deadline) }
+    let container = container.limited(until: deadline)
+    while true {
+      if let target, let mailbox = target.mailbox { return (target.process, mailbox) }
+      // The obstacle to starting a registered peer is thrown.
+      if try !Launcher.launch(peer, for: .request, in: container, until: deadline) {
+        let reachability = try PeerReachability.of(peer, in: container)
+        guard reachability.isActive else {
+          throw PeerError.unreachable(peer, reachability.reason)
+        }
+      }
+      guard ContinuousClock.now < deadline else { throw PeerError.timedOut(peer, nil) }
+      try look(until: deadline)
+    }
+  }
+
+  /// Looks which process is active under the name; calls to an earlier process end.
+  private func look(
+    _ seen: PresenceMember? = nil, until deadline: ContinuousClock.Instant
+  ) throws {
+    let presence = container.limited(until: deadline).own.presence(PeerNames.presence(peer))
+    let (old, new) = try looking.withLock { _ in
+      let found = try seen ?? presence.members().active
+      if found != nil, state.withLock({ $0.observation == nil }) { try observe(presence) }
+      return (update(found), found)
+    }
+    guard let old, let mailbox = old.mailbox else { return }
+    let reason = new.map { "\($0) has taken its place" } ?? "it has ended"
+    let error = PeerError.asking(
+      peer, .unreachable, "\(old.process) did not answer before \(reason)",
+      remedy: "it may have handled the request: ask again only if that does no harm")
+    calls.endCalls(to: mailbox, as: .failed(error))
+  }
+
+  private func observe(_ presence: Presence) throws {
+    // The first call is for a process that appeared or left before the watch.
+    let observation = try presence.observe(startsWithCurrent: true, on: watching) {
+      [weak self] _ in
+      // The delivered state may be older than the result of another look, so look again. Callers
+      // with their own deadlines wait for this look. A failure, perhaps for lack of descriptors, is
+      // harmless: presence asks for another look at its next change.
+      try? self?.look(until: .now)
+    }
+    state.withLock { $0.observation = observation }
+  }
+
+  /// - Returns: the process that is not reached any more.
+  private func update(_ found: PresenceMember?) -> PresenceMember? {
+    let (old, observation) = state.withLock { state -> (PresenceMember?, ObservationToken?) in
+      guard state.target?.mailbox != found?.mailbox else { return (nil, nil) }
+      let observation = found == nil ? state.observation.take() : nil
+      return (exchange(&state.target, with: found), observation)
+    }
+    observation?.cancel()
+    return old
   }
 }

@@ -59,7 +59,7 @@ private struct Operation: Sendable {
         _ = try container.presence("p").status()
       },
       Operation("post into a mailbox") { container, _ in
-        _ = try MailboxSender(in: container, to: mailbox)?.post(["a": 1])
+        _ = try container.mailboxWriter(to: mailbox)?.post(["a": 1])
       },
       Operation("names") { container, _ in _ = try container.valueIdentifiers() },
       Operation("pages") { _, etcd in

@@ -226,7 +226,7 @@ final class EtcdHistoryTests: RestoredEtcd {
       delivered.withLock { $0.append(value) }
     }
     defer { mailbox.end(asDeath: false) }
-    let outlet = try #require(MailboxSender(in: container, to: mailbox.address))
+    let outlet = try #require(container.mailboxWriter(to: mailbox.address))
     let session = try farEtcd.until(soon).session()
     proxy.block()
     #expect(try outlet.post(1) == .posted)

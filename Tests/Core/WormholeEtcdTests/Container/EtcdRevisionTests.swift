@@ -133,7 +133,7 @@ final class EtcdRevisionTests: RestoredEtcd {
     }
     let proxy = try LossyProxy(to: node.endpoint)
     let (far, farEtcd) = try far(proxy)
-    let outlet = try #require(MailboxSender(in: far, to: mailbox.address))
+    let outlet = try #require(far.mailboxWriter(to: mailbox.address))
     try node.endAndSave()
     let made = try own("first")
     #expect(try outlet.post(0) == .posted)

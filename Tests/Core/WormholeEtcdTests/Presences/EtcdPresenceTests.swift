@@ -331,7 +331,7 @@ struct EtcdPresenceTests {
     let delivered = Mutex<[PropertyListValue]>([])
     let mailbox = try container.makeMailbox { value in delivered.withLock { $0.append(value) } }
     let (proxy, other) = try lossy(3)
-    let outlet = try #require(MailboxSender(in: other, to: mailbox.address))
+    let outlet = try #require(other.mailboxWriter(to: mailbox.address))
     let all = (0..<60).map { PropertyListValue($0) }
     for number in all { #expect(try outlet.post(number) == .posted) }
     mailbox.catchUp()
@@ -354,7 +354,7 @@ struct EtcdPresenceTests {
   func mailboxAgain() throws {
     let delivered = Mutex<[PropertyListValue]>([])
     let mailbox = try container.makeMailbox { value in delivered.withLock { $0.append(value) } }
-    let outlet = try #require(MailboxSender(in: container, to: mailbox.address))
+    let outlet = try #require(container.mailboxWriter(to: mailbox.address))
     #expect(try outlet.post(1) == .posted)
     try eventually("it is delivered") { delivered.withLock { $0 } == [1] }
     let ended = Mutex(0)
@@ -377,7 +377,7 @@ struct EtcdPresenceTests {
   func mailboxDeath() throws {
     let a = try participant()
     let address = try String(a.ask("mailbox-make 1").dropFirst("address ".count))
-    let outlet = try #require(MailboxSender(in: container, to: address))
+    let outlet = try #require(container.mailboxWriter(to: address))
     #expect(try outlet.post(1) == .posted)
     let ended = Mutex(0)
     let end = try container.callingEngine.observeEnd(ofMailbox: address) {

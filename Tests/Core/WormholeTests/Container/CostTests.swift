@@ -71,7 +71,7 @@
     @Test("A small message to a live process takes 2 calls")
     func messages() throws {
       let mailbox = try container.makeMailbox { _ in }
-      let outlet = try #require(MailboxSender(in: container, to: mailbox.address))
+      let outlet = try #require(container.mailboxWriter(to: mailbox.address))
       #expect(try calls { _ = try outlet.post(1) } == [.connect, .send])
       withExtendedLifetime(mailbox) {}
     }

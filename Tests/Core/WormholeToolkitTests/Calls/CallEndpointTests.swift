@@ -127,7 +127,7 @@ import WormholeTestSupport
       in: try directory.container(), notice: { value in notices.withLock { $0.append(value) } },
       handler: { call in record.take(call) })
     let address = try callee.open()
-    let outlet = try #require(MailboxSender(in: directory.container(), to: address))
+    let outlet = try #require(directory.container().mailboxWriter(to: address))
     let gone = CallKey(id: 1, replyTo: "0-0")
     let request = CallMessage.request(gone, "late", .never)
     #expect(try outlet.post(request) == .posted)
@@ -157,7 +157,7 @@ import WormholeTestSupport
     let (late, record) = (Record(), Record())
     let caller = CallEndpoint(in: try directory.container()) { _ in }
     let address = try caller.open()
-    let outlet = try #require(MailboxSender(in: directory.container(), to: address))
+    let outlet = try #require(directory.container().mailboxWriter(to: address))
     /// Releases a call that its caller waits for without end.
     func release(_ record: Record, expiring expiry: Expiry) throws {
       let key = CallKey(id: try caller.begin(1, until: nil) { record.note($0) }, replyTo: address)

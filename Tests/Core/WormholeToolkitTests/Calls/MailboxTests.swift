@@ -43,7 +43,7 @@ import WormholeWorkshop
     let (senders, each) = (4, 150)
     let group = DispatchGroup()
     for sender in 0..<senders {
-      let outlet = try #require(MailboxSender(in: container, to: mailbox.address))
+      let outlet = try #require(container.mailboxWriter(to: mailbox.address))
       Blocking.queue().async(group: group) {
         for number in 0..<each {
           do {
@@ -86,7 +86,7 @@ import WormholeWorkshop
     .onlyDirectories("it writes a file"))
   func look() throws {
     let (directory, container, mailbox, delivered) = try scene()
-    let outlet = try #require(MailboxSender(in: container, to: mailbox.address))
+    let outlet = try #require(container.mailboxWriter(to: mailbox.address))
     // Linked in, which is no event that the mailbox asks for.
     #expect(try outlet.post(1) == .posted)
     try eventually("it is delivered") { delivered.all == [1] }
@@ -108,7 +108,7 @@ import WormholeWorkshop
     let directory = try TemporaryDirectory()
     let other = try Participant(directory.path)
     let address = try String(other.ask("mailbox-make 1").dropFirst("address ".count))
-    let outlet = try #require(MailboxSender(in: directory.container(), to: address))
+    let outlet = try #require(directory.container().mailboxWriter(to: address))
     let count = 300
     for number in 0..<count {
       if number % 10 == 0 {
@@ -125,7 +125,7 @@ import WormholeWorkshop
   @Test("A post into a closed or nonexistent mailbox fails")
   func gone() throws {
     let (directory, container, mailbox, _) = try scene()
-    let outlet = try #require(MailboxSender(in: container, to: mailbox.address))
+    let outlet = try #require(container.mailboxWriter(to: mailbox.address))
     #expect(try outlet.post(1) == .posted)
     mailbox.end(asDeath: false)
     #expect(try outlet.post(2) == .gone)
@@ -134,8 +134,8 @@ import WormholeWorkshop
         try FileDescriptor.open(directory.path + "/mailboxes", [.readOnly, .directory])
           .entries().isEmpty)
     }
-    #expect(MailboxSender(in: container, to: "../values") == nil)
-    #expect(MailboxSender(in: container, to: "") == nil)
+    #expect(container.mailboxWriter(to: "../values") == nil)
+    #expect(container.mailboxWriter(to: "") == nil)
   }
 
   @Test("With too many waiting entries the sender is refused, and accepted again afterwards")
@@ -149,7 +149,7 @@ import WormholeWorkshop
     let observation =
       TestEngine.current == .directory ? MailboxObservation(of: container.root) : nil
     let outlet = try #require(
-      MailboxSender(in: container, to: address, entries: 8, bytes: 1 << 20))
+      container.mailboxWriter(to: address, entries: 8, bytes: 1 << 20))
     // Few, because on etcd a process that is stopped for longer than its session loses its mailbox.
     for _ in 0..<8 { #expect(try outlet.post(1) == .posted) }
     #expect(try outlet.post(1) == .full)
@@ -168,7 +168,7 @@ import WormholeWorkshop
     let other = try Participant(directory.path)
     let address = try String(other.ask("mailbox-make 1").dropFirst("address ".count))
     let outlet = try #require(
-      MailboxSender(in: directory.container(), to: address, entries: 32))
+      directory.container().mailboxWriter(to: address, entries: 32))
     #expect(try outlet.post(0) == .posted)
     try eventually("it is delivered") { try other.ask("mailbox-heard all") == "[0]" }
     try other.send(.stop)
@@ -206,7 +206,7 @@ import WormholeWorkshop
         }
       }
     }
-    let outlet = try #require(MailboxSender(in: container, to: mailbox.address))
+    let outlet = try #require(container.mailboxWriter(to: mailbox.address))
     #expect(try outlet.post(1) == .posted)
     try eventually("it is delivered") { delivered.all == [1] }
   }
@@ -233,7 +233,7 @@ import WormholeWorkshop
       try makeSymbolicLink(FileName(path), at: Directory.current, target: target)
     default: break
     }
-    let outlet = try #require(MailboxSender(in: container, to: mailbox.address))
+    let outlet = try #require(container.mailboxWriter(to: mailbox.address))
     for number in 1...3 { #expect(try outlet.post(PropertyListValue(number)) == .posted) }
     try eventually("they are delivered") { delivered.all == [1, 2, 3] }
     #expect(try receiver.receiveDatagram(maximumBytes: 100) == nil)
@@ -276,7 +276,7 @@ import WormholeWorkshop
     .onlyDirectories("it removes the directory"))
   func removed() throws {
     let (directory, container, mailbox, delivered) = try scene()
-    let outlet = try #require(MailboxSender(in: container, to: mailbox.address))
+    let outlet = try #require(container.mailboxWriter(to: mailbox.address))
     let remove = try ChildProcess("rm", ["-rf", directory.path + "/mailboxes"])
     _ = try remove.wait(until: soon)
     try eventually("it is there again") { try outlet.post(1) == .posted }

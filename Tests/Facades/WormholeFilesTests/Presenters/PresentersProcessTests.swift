@@ -200,7 +200,7 @@ struct PresentersProcessTests {
     ]
     let registration = try scene.container.own.presence("file-presenters").enter(content: foreign)
     let presenter = try #require(try scene.site.members().first)
-    let outlet = try #require(MailboxSender(in: scene.container, to: presenter.mailbox))
+    let outlet = try #require(scene.container.mailboxWriter(to: presenter.mailbox))
     let id = PropertyListValue.string(presenter.id)
     let junk: [PropertyListValue] = [
       "text", 7, [], ["presenter": 3, "demands": []],
@@ -239,7 +239,7 @@ struct PresentersProcessTests {
       "value": ["presenter": .string(presenter.id), "demands": [demand]],
     ]
     Expiry.never.write(into: &request)
-    let outlet = try #require(MailboxSender(in: scene.container, to: presenter.mailbox))
+    let outlet = try #require(scene.container.mailboxWriter(to: presenter.mailbox))
     #expect(try outlet.post(request) == .posted)
     try scene.waitUntilRead()
     #expect(try other.ask("heard \(scene.path("d/file"))") == "")

@@ -1,4 +1,3 @@
-import Dispatch
 import Synchronization
 import Wormhole
 import WormholePropertyLists
@@ -6,31 +5,19 @@ import WormholeSystem
 
 /// A mailbox in a directory; see `MailboxDirectory` for its files.
 ///
-/// A few small entries are read on the monitor's own thread, because each hop to another thread
-/// costs more than reading them; many entries, large ones and complete scans go to a queue. A
-/// separate thread waits for messages on the wire. One of these threads has the turn at a time.
+/// A thread of its own waits for messages on the wire, and a queue reads files. One thread has the
+/// turn at a time.
 ///
 /// **Order.** The thread that has the turn finds the names of files, and then takes messages from
 /// the wire: so those sent before these files are among them. If a message's sender stored a file
 /// before it that was not seen yet, the thread looks at all files first. What was found is
 /// delivered by its order.
 final class DirectoryMailbox: Mailbox {
-  /// The largest number of entries that are read on the monitor's thread.
-  private static let promptEntries = 8
-  private static let promptBytes = 65_536
-
   private struct State {
     var directory: MailboxDirectory.LockedDirectory?
-    /// The watch that reports the removal of the lock's file, and the directory of that file.
-    var ownerWatch: (watch: Watch, directory: MailboxDirectory.LockedDirectory)?
     var isClosed = false
     var watch: Watch?
-    /// Whether entries may be read on the monitor's thread: not on a network's file system.
-    var isPrompt = false
-    /// Whether a thread has the turn; it looks for more news before it stops.
-    var isReading = false
-    /// The threads that wait for the turn.
-    var turns: ArraySlice<DispatchSemaphore> = []
+    /// What is to be read on the queue.
     var news: WatchNews?
     var backlog = WireBacklog()
     /// Whether an entry could not be read, for example for lack of descriptors: until it is read,
@@ -40,8 +27,6 @@ final class DirectoryMailbox: Mailbox {
     var isLookDue = false
     /// Entries that were delivered but could not be unlinked, and are not to be delivered again.
     var stuck: Set<EntryFile> = []
-    /// The threads that wait for the end of a complete scan that begins from now on.
-    var waiting: [DispatchSemaphore] = []
   }
 
   private static let behindPause: Duration = .milliseconds(20)
@@ -51,6 +36,8 @@ final class DirectoryMailbox: Mailbox {
   private let deliver: @Sendable (PropertyListValue) -> Void
   private let state = Mutex(State())
   private let making = Mutex(())
+  /// Excludes: two readers at once, because the second could overtake the first.
+  private let turn = Mutex(())
   private let queue = Blocking.queue()
 
   init(
@@ -64,23 +51,18 @@ final class DirectoryMailbox: Mailbox {
       path: place.path, parents: [root.path, root.path + "/" + ContainerFormat.mailboxes],
       way: root.path, [.movedTo], prepare: { [weak self] in try self?.prepare() },
       hear: { [weak self] in self?.hear($0) })
-    state.withLock { state in
-      state.watch = watch
-      state.isPrompt = watch.detection == .events
-    }
-    watchOwner()
+    state.withLock { $0.watch = watch }
   }
 
   deinit { end(asDeath: false) }
 
   func end(asDeath: Bool) {
-    let (watch, ownerWatch, directory) = state.withLock { state in
+    let (watch, directory) = state.withLock { state in
       // Excludes: the monitor recreating it after this.
       state.isClosed = true
-      return (state.watch.take(), state.ownerWatch.take(), state.directory.take())
+      return (state.watch.take(), state.directory.take())
     }
     watch?.cancel()
-    ownerWatch?.watch.cancel()
     directory?.wire?.end()
     guard directory != nil, !asDeath else { return }
     // Its lock ends now in any case, and the next sweep tries again.
@@ -113,40 +95,6 @@ final class DirectoryMailbox: Mailbox {
     }
   }
 
-  // An open directory, or a file in it, reports its own removal only when it is closed (inotify(7),
-  // IN_DELETE_SELF); the lock's file reports at once that it has lost a name.
-  private func watchOwner() {
-    let (current, watched) = state.withLock { ($0.directory, $0.ownerWatch?.directory) }
-    guard let current, watched !== current else { return }
-    let queue = queue
-    let look: @Sendable () -> Void = { [weak self] in self?.leaveIfRemoved(current) }
-    let watch = ChangeMonitor.shared.watchOpen(current.owner, [.attributes]) { _ in
-      queue.async(execute: look)
-    }
-    let old = state.withLock { state in
-      exchange(&state.ownerWatch, with: state.isClosed ? nil : (watch, current))
-    }
-    old?.watch.cancel()
-    leaveIfRemoved(current)
-  }
-
-  private func leaveIfRemoved(_ directory: MailboxDirectory.LockedDirectory) {
-    guard directory.isRemoved else { return }
-    let old = state.withLock { state in
-      guard state.directory === directory else { return nil as Watch? }
-      state.directory = nil
-      return state.ownerWatch.take()?.watch
-    }
-    old?.cancel()
-    directory.wire?.end()
-    ChangeMonitor.shared.noteRemoval(in: place.root.path)
-    ChangeMonitor.shared.whenSettled(place.root.path, on: queue) { [weak self] in
-      // Closed; or an error of the file system: the monitor tries again when the directory is gone.
-      guard let self, (try? self.prepare()) != nil else { return }
-      self.hear(.everything)
-    }
-  }
-
   // MARK: Reading
 
   private func listen(to wire: MailboxWire) {
@@ -169,118 +117,49 @@ final class DirectoryMailbox: Mailbox {
   func lead(for latch: WakeLatch, until deadline: ContinuousClock.Instant) {
     let wire = state.withLock(\.directory)?.wire
     let hasLed = wire?.lead(for: latch, until: deadline) { [self] in
-      let isMine = state.withLock { state in
-        // Not while a file cannot be read, because that takes a pause.
-        guard !state.isReading, !state.isBehind else { return false }
-        state.isReading = true
-        return true
-      }
-      if isMine, let wire { deliver(from: wire) }
-      return isMine
+      // Not while a file cannot be read, because that takes a pause.
+      guard let wire, !state.withLock(\.isBehind) else { return false }
+      return turn.withLockIfAvailable { _ in takeAll(from: wire) } != nil
     }
     if hasLed != true { latch.block(until: deadline) }
   }
 
-  /// Delivers what has come on the wire, when no other thread has the turn.
+  /// Delivers what has come on the wire.
   private func read(from wire: MailboxWire) {
-    let turn = DispatchSemaphore(value: 0)
-    let isMine = state.withLock { state in
-      defer { state.isReading = true }
-      if state.isReading { state.turns.append(turn) }
-      return !state.isReading
-    }
-    if !isMine { turn.wait() }
-    deliver(from: wire)
-  }
-
-  /// Delivers what has come on the wire, and ends the turn.
-  private func deliver(from wire: MailboxWire) {
-    if state.withLock(\.isBehind) {
+    turn.withLock { _ in
+      guard state.withLock(\.isBehind) else { return takeAll(from: wire) }
       // Until then the wire stays readable.
       pauseThread(Self.behindPause)
       lookAtEverything()
-    } else {
-      takeAll(from: wire) { () throws(Errno) in [] }
     }
-    if !isDone() { queue.async { [weak self] in self?.readOn() } }
   }
 
   private func hear(_ news: WatchNews) {
-    let (mustRead, prompt) = state.withLock { state -> (Bool, [EntryFile]?) in
-      // Excludes: two readers at once, because the second could overtake the first.
-      guard !state.isReading else {
-        state.news = state.news ?? WatchNews()
-        state.news?.merge(news)
-        return (false, nil)
-      }
-      state.isReading = true
-      let prompt = state.isPrompt && !state.isBehind ? Self.promptNames(news) : nil
-      // Under the same lock, so that it replaces no news that comes meanwhile.
-      if prompt == nil { state.news = news }
-      return (true, prompt)
+    let mustRead = state.withLock { state in
+      let isFirst = state.news == nil
+      state.news = state.news ?? WatchNews()
+      state.news?.merge(news)
+      return isFirst
     }
-    guard mustRead else { return }
-    if let prompt {
-      takeAll(mayList: false) { () throws(Errno) in prompt }
-      guard !isDone() else { return }
-    }
-    queue.async { [weak self] in self?.readOn() }
+    if mustRead { queue.async { [weak self] in self?.readNews() } }
   }
 
-  func catchUp() {
-    let look = DispatchSemaphore(value: 0)
-    state.withLock { $0.waiting.append(look) }
-    hear(.everything)
-    look.wait()
-  }
-
-  private func readOn() {
-    while !isDone() {
-      let (found, waiting) = state.withLock { state in
-        let news = state.news.take()
-        guard news?.isEverything == true else { return (news, [DispatchSemaphore]()) }
-        return (news, exchange(&state.waiting, with: []))
-      }
-      defer { for look in waiting { look.signal() } }
-      guard let news = found else { continue }
+  private func readNews() {
+    guard let news = state.withLock({ $0.news.take() }) else { return }
+    turn.withLock { _ in
       if news.isEverything || !news.own.isEmpty || state.withLock(\.isBehind) {
         lookAtEverything()
       } else {
-        takeAll { () throws(Errno) in Self.entries(in: news) }
+        let names = news.names.keys.compactMap { EntryFile(bytes: $0.bytes) }
+        takeAll { () throws(Errno) in names.count > 1 ? names.ordered(by: <) : names }
       }
     }
   }
 
-  /// Ends a turn, if there is no more news or another thread waits for it.
-  ///
-  /// - Returns: Whether it has ended.
-  private func isDone() -> Bool {
-    let (next, isDone) = state.withLock { state -> (DispatchSemaphore?, Bool) in
-      if let next = state.turns.popFirst() { return (next, true) }
-      state.isReading = state.news != nil
-      return (nil, !state.isReading)
-    }
-    next?.signal()
-    return isDone
-  }
-
-  private static func promptNames(_ news: WatchNews) -> [EntryFile]? {
-    guard !news.isEverything, news.own.isEmpty, news.names.count <= promptEntries else {
-      return nil
-    }
-    let names = entries(in: news)
-    return names.reduce(0) { $0 + $1.bytes } <= promptBytes ? names : nil
-  }
-
-  /// The entries that have come, in their order.
-  private static func entries(in news: WatchNews) -> [EntryFile] {
-    let names = news.names.keys.compactMap { EntryFile(bytes: $0.bytes) }
-    return names.count > 1 ? names.ordered(by: <) : names
-  }
+  func catchUp() { turn.withLock { _ in lookAtEverything() } }
 
   // Anything later than this scan has an event of its own.
   private func lookAtEverything() {
-    watchOwner()
     guard let directory = state.withLock(\.directory) else { return }
     takeAll { () throws(Errno) in try all(directory) }
   }
@@ -291,14 +170,31 @@ final class DirectoryMailbox: Mailbox {
 
   /// Delivers files and messages in their order, up to a file that cannot be read now.
   ///
-  /// - Parameters:
-  ///   - wire: The one to read; by default that of the mailbox's directory.
-  ///   - mayList: Whether this thread may wait for the file system.
+  /// - Parameter wire: The one to read; by default that of the mailbox's directory.
   private func takeAll(
-    from wire: MailboxWire? = nil, mayList: Bool = true, _ names: () throws(Errno) -> [EntryFile]
+    from wire: MailboxWire? = nil,
+    _ names: () throws(Errno) -> [EntryFile] = { () throws(Errno) in [] }
   ) {
     do throws(Errno) {
-      try takeAll(names()[...], from: wire, mayList: mayList)
+      var files = try names()[...]
+      let mailbox = state.withLock(\.directory)
+      // After the names, each time.
+      let wire = wire ?? mailbox?.wire
+      if let wire { receive(wire) }
+      while true {
+        switch state.withLock({ $0.backlog.next(before: files.first) }) {
+        case .deliver(let message): deliver(message)
+        case .lookForFiles(let message):
+          guard let mailbox else { return }
+          files = try all(mailbox)[...]
+          if let wire { receive(wire) }
+          state.withLock { $0.backlog.note(message.fileBefore, of: message.sender) }
+        case .none:
+          guard let file = files.popFirst() else { return state.withLock { $0.isBehind = false } }
+          try take(file)
+          state.withLock { $0.backlog.noteDelivered(file) }
+        }
+      }
     } catch {
       let isFirst = state.withLock { state in
         state.isBehind = true
@@ -308,30 +204,6 @@ final class DirectoryMailbox: Mailbox {
       Blocking.retry { [weak self] in
         self?.state.withLock { $0.isLookDue = false }
         self?.hear(.everything)
-      }
-    }
-  }
-
-  private func takeAll(
-    _ names: ArraySlice<EntryFile>, from wire: MailboxWire?, mayList: Bool
-  ) throws(Errno) {
-    var files = names
-    let mailbox = state.withLock(\.directory)
-    // After the names, each time.
-    let wire = wire ?? mailbox?.wire
-    if let wire { receive(wire) }
-    while true {
-      switch state.withLock({ $0.backlog.next(before: files.first) }) {
-      case .deliver(let message): deliver(message)
-      case .lookForFiles(let message):
-        guard mayList, let mailbox else { return state.withLock { $0.news = .everything } }
-        files = try all(mailbox)[...]
-        if let wire { receive(wire) }
-        state.withLock { $0.backlog.note(message.fileBefore, of: message.sender) }
-      case .none:
-        guard let file = files.popFirst() else { return state.withLock { $0.isBehind = false } }
-        try take(file)
-        state.withLock { $0.backlog.noteDelivered(file) }
       }
     }
   }
@@ -368,7 +240,7 @@ final class DirectoryMailbox: Mailbox {
     let directory = mailbox.directory.rawValue
     do throws(Errno) {
       let content = try place.root.readEntry(
-        text, at: directory, beside: mailbox.status, maximumBytes: MailboxSender.maximumBytes)
+        text, at: directory, beside: mailbox.status, maximumBytes: MailboxAddress.maximumEntryBytes)
       switch content {
       // Read already, or the whole mailbox is gone.
       case .missing: return

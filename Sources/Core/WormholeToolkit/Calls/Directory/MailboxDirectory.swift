@@ -61,12 +61,6 @@ package struct MailboxDirectory: Sendable {
       self.owner = owner
       self.wire = wire
     }
-
-    /// Whether the lock's file was removed.
-    var isRemoved: Bool {
-      // A file that cannot be examined is created again.
-      (try? owner.status().links == 0) ?? true
-    }
   }
 
   /// Creates the directory with its lock, and only then gives it its name: so an unlocked mailbox
@@ -156,7 +150,7 @@ package struct MailboxDirectory: Sendable {
       let isNew = entry.name.hasPrefix(newPrefix)
       // A new mailbox that cannot be examined has its final name by now.
       let isAbandoned = try? !isNew || fileStatus(mailbox.relativePath, at: container).isStale
-      guard isNew || MailboxSender.isAddress(mailbox.address), try mailbox.isDead(),
+      guard isNew || MailboxAddress.isOne(mailbox.address), try mailbox.isDead(),
         isAbandoned == true
       else { return nil }
       return mailbox.relativePath
@@ -211,115 +205,5 @@ extension DirectoryEngine: CallingEngine {
     let observation = ObservationToken(watch: watch, delivery: looks)
     // First the watch, then the check.
     return try place.isDead() ? nil : observation
-  }
-}
-
-private final class DirectoryMailboxWriter: MailboxWriter {
-  private struct State {
-    /// The order of the last entry.
-    var last: UInt64 = 0
-    /// The order of the last one that was stored as a file.
-    var lastFile: UInt64 = 0
-    var admission: Admission
-    var wire: MailboxWire.Outlet?
-    /// The boot time from which the wire may be tried.
-    var wireTime: UInt64 = 0
-
-    mutating func nextOrder(now: UInt64) -> UInt64 {
-      last = EntryFile.order(after: last, now: now)
-      return last
-    }
-  }
-
-  private let place: MailboxDirectory
-  private let nonce = Nonce.nextNumber()
-  private let sender: String
-  private let state: Mutex<State>
-
-  var path: String { place.path }
-
-  init(_ place: MailboxDirectory, _ admission: Admission) {
-    self.place = place
-    sender = Nonce.text(nonce)
-    state = Mutex(State(admission: admission))
-  }
-
-  func post(
-    _ bytes: [UInt8], until deadline: ContinuousClock.Instant?
-  ) throws -> MailboxSender.Outcome {
-    do {
-      let handle = try place.root.handle()
-      return try withExtendedLifetime(handle) {
-        let container = handle.descriptor.rawValue
-        if isSent(bytes, in: handle) { return .posted }
-        guard try admits(bytes.count, at: container) else { return .full }
-        try store(bytes, at: container)
-        return .posted
-      }
-    } catch let error as Errno where error == .noSuchFile {
-      return .gone
-    }
-  }
-
-  /// How long messages go as files after the receiver fell behind, in nanoseconds.
-  private static let pause: UInt64 = 2_000_000
-  /// The same after there was no socket, or no process behind it.
-  private static let longPause: UInt64 = 1_000_000_000
-
-  /// Sends a small message over the wire.
-  ///
-  /// - Returns: False if it has to go as a file, whatever the reason.
-  private func isSent(_ bytes: [UInt8], in container: ContainerRoot.Handle) -> Bool {
-    guard bytes.count <= MailboxWire.maximumBytes else { return false }
-    let now = bootTimeNanoseconds()
-    let (mayTry, known) = state.withLock { (now >= $0.wireTime, $0.wire) }
-    guard mayTry else { return false }
-    do throws(Errno) {
-      let wire: MailboxWire.Outlet
-      if let known {
-        wire = known
-      } else {
-        wire = try MailboxWire.Outlet(to: place.relativePath, in: container)
-        state.withLock { $0.wire = wire }
-      }
-      guard !wire.isObserved else { return false }
-      let message = state.withLock { state in
-        MailboxWire.Message(
-          sender: nonce, order: state.nextOrder(now: now), fileBefore: state.lastFile,
-          content: bytes)
-      }
-      try wire.send(message)
-      return true
-    } catch {
-      let isBehind = error == .wouldBlock
-      state.withLock { state in
-        state.wireTime = now + (isBehind ? Self.pause : Self.longPause)
-        if !isBehind { state.wire = nil }
-      }
-      return false
-    }
-  }
-
-  private func store(_ bytes: [UInt8], at container: Int32) throws(Errno) {
-    let staging = place.relativePath + "/" + MailboxDirectory.stagedPrefix
-    try place.root.store(bytes, staging: staging, at: container) { staged, _ throws(Errno) in
-      let entry = state.withLock { state in
-        EntryFile(
-          order: state.nextOrder(now: bootTimeNanoseconds()), sender: sender, count: 1,
-          bytes: bytes.count)
-      }
-      try rename(staged, at: container, to: place.relativePath + "/" + entry.text, at: container)
-      state.withLock { state in
-        state.lastFile = max(state.lastFile, entry.order)
-        state.admission.noteStored(entry)
-      }
-    }
-  }
-
-  private func admits(_ size: Int, at container: Int32) throws(Errno) -> Bool {
-    if state.withLock({ $0.admission.allows(1, size) }) { return true }
-    let waiting = try SharedContainer.entries(place.relativePath, at: container)?
-      .compactMap { EntryFile(bytes: $0.name.bytes) }
-    return state.withLock { $0.admission.note(waiting: waiting ?? [], for: 1, size) }
   }
 }
