@@ -208,6 +208,28 @@ import WormholeTestSupport
     #expect(try !first.answer(.reply(1)))
   }
 
+  @Test("The messages of a call have the documented keys, which other versions read")
+  func keys() throws {
+    let directory = try TemporaryDirectory()
+    let messages = Mutex<[PropertyListValue]>([])
+    let mailbox = try directory.container().makeMailbox { message in
+      messages.withLock { $0.append(message) }
+    }
+    let caller = CallEndpoint(in: try directory.container()) { _ in }
+    let id = try caller.begin(["from": "phone"], until: .now + .seconds(60)) { _ in }
+    #expect(try caller.post(id, to: mailbox.address) == .posted)
+    #expect(caller.end(id, as: .cancelled))
+    try eventually("both come") { messages.withLock(\.count) == 2 }
+    let (request, cancel) = messages.withLock { ($0[0], $0[1]) }
+    let keys = ["expires", "id", "kind", "namespace", "replyTo", "uptime", "value"]
+    let own = TestEngine.current == .directory ? keys : (keys + ["left"]).sorted()
+    #expect(request.dictionaryValue?.keys.sorted() == own)
+    #expect(request["kind"] == "request" && request["value"] == ["from": "phone"])
+    #expect(request["replyTo"]?.stringValue == caller.address)
+    #expect(cancel["kind"] == "cancel" && cancel["id"] == request["id"])
+    #expect(cancel["replyTo"] == request["replyTo"] && cancel.dictionaryValue?.count == 3)
+  }
+
   @Test("Calls about one subject are ended together")
   func subject() throws {
     let scene = try Scene()
