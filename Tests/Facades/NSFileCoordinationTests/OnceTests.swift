@@ -3,12 +3,6 @@ import Testing
 import WormholeFoundationClients
 import WormholeTestSupport
 
-private let canMount: Bool = {
-  let obstacle = MountNamespace.obstacle(to: "mount -t tmpfs tmpfs .")
-  if let obstacle { print("skipped: no mounts here: \(obstacle)") }
-  return obstacle == nil
-}()
-
 /// A task that an accessor resumes, and the error, as apps wrap every form of a coordinated access. A second
 /// resumption ended the process: the error was set although the accessor had run.
 @Suite("The task of a coordinated access is resumed once", .blocking)
@@ -71,7 +65,8 @@ final class OnceTests {
     #expect(try client.ask("events failure") == "0")
   }
 
-  @Test("when the disk is full", .enabled(if: canMount), arguments: OnceForm.allCases)
+  @Test(
+    "when the disk is full", .enabled(if: MountNamespace.isPossible), arguments: OnceForm.allCases)
   func full(form: OnceForm) throws {
     let mounts = try MountNamespace()
     try mounts.run("mkdir disk && mount -t tmpfs -o mode=700,size=128k tmpfs disk")

@@ -42,6 +42,13 @@ package final class MountNamespace: Sendable {
     try shell.run("cd '\(place.path)' && \(command)")
   }
 
+  /// Whether this user may mount file systems in a namespace.
+  package static let isPossible: Bool = {
+    let obstacle = MountNamespace.obstacle(to: "mount -t tmpfs tmpfs .")
+    if let obstacle { print("skipped: no mounts here: \(obstacle)") }
+    return obstacle == nil
+  }()
+
   /// Returns why the command fails in its own namespace, or nil if it does not.
   package static func obstacle(to command: String) -> String? {
     do {

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
-import WormholeSystem
+package import WormholeSystem
+import WormholeToolkit
 
 /// A directory of one test, which is removed with its last user, at the latest with the process.
 ///
@@ -71,6 +72,27 @@ package final class TemporaryDirectory: Sendable {
     } catch {
       // A process of the test still works in it; it goes with the directory of the run.
       return
+    }
+  }
+
+  /// The names in the directory, or in one of its own, sorted.
+  package func names(_ place: String = ".") throws(Errno) -> [String] {
+    try Self.names(of: path + "/" + place)
+  }
+
+  /// The names in any directory, sorted.
+  package static func names(of directory: String) throws(Errno) -> [String] {
+    try FileDescriptor.open(directory, [.readOnly, .directory]).entries().map(\.name.text).sorted()
+  }
+
+  /// Runs a shell's command in the directory, or in one of its own.
+  package func shell(
+    _ command: String, in place: String = ".", within limit: Duration = testPatience
+  ) throws {
+    let shell = try ChildProcess("sh", ["-ec", "cd '\(path)/\(place)'; \(command)"])
+    let end = try shell.wait(until: .now + limit)
+    guard end == .exited(0) else {
+      throw NeverHappened(what: "\(command): \(String(describing: end))")
     }
   }
 

@@ -25,10 +25,7 @@ struct HostileDirectoryTests {
     }
   }
 
-  private func shell(_ command: String) throws {
-    let child = try ChildProcess("sh", ["-c", "cd '\(directory.path)' && " + command])
-    #expect(try child.wait(until: soon) == .exited(0))
-  }
+  private func shell(_ command: String) throws { try directory.shell(command) }
 
   @Test("is changed although directories with any name were planted in its lease")
   func oddNames() throws {

@@ -31,9 +31,7 @@ private struct Releases {
   func point(to release: String) throws { try Self.point(to: release, in: directory) }
 
   private static func point(to release: String, in directory: TemporaryDirectory) throws {
-    let shell = try ChildProcess(
-      "sh", ["-ec", "cd '\(directory.path)'; ln -s '\(release)' new; mv -T new current"])
-    #expect(try shell.wait(until: soon) == .exited(0))
+    try directory.shell("ln -s '\(release)' new; mv -T new current")
   }
 }
 
@@ -154,15 +152,13 @@ struct PointedElsewhereTests {
 
   @Test("is found when a directory above it is moved, and another one takes its place")
   func movedDirectory() throws {
-    let path = releases.directory.path
     let container = try releases.release("1")
     let heard = Heard<PropertyListValue?>()
     try releases.release("2").value("v").replace(with: 2)
     let token = try container.value("v").observe(on: queue) { snapshot in
       if let value = try? snapshot.propertyList() { heard.add(value) }
     }
-    let shell = try ChildProcess("sh", ["-ec", "cd '\(path)'; mv 1 old; mv 2 1"])
-    #expect(try shell.wait(until: soon) == .exited(0))
+    try releases.directory.shell("mv 1 old; mv 2 1")
     try eventually("the value of the other one comes") { heard.all == [2] }
     withExtendedLifetime(token) {}
   }

@@ -26,9 +26,7 @@ struct RemovedContainerTests {
 
   private func remove() throws { try shell("rm -r '\(path)'") }
 
-  private func shell(_ command: String) throws {
-    #expect(try ChildProcess("sh", ["-ec", command]).wait(until: soon) == .exited(0))
-  }
+  private func shell(_ command: String) throws { try directory.shell(command) }
 
   /// Waits until an observer in it was signalled several times: each look for it fails.
   private func signalled(_ signals: Heard<Int>) throws {

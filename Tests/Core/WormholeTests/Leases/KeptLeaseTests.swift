@@ -152,8 +152,7 @@ struct KeptLeaseTests {
   func hostileMarker(_ plant: String) throws {
     try value.replace(with: 0)
     func shell(_ script: String) throws {
-      let shell = try ChildProcess("sh", ["-c", "cd '\(scene.lease)/held' && \(script)"])
-      #expect(try shell.wait(until: soon) == .exited(0))
+      try scene.directory.shell(script, in: "values/k/lease/held")
     }
     try shell(plant)
     let processes = try (0..<4).map { _ in try Participant(scene.directory.path) }

@@ -55,8 +55,7 @@ struct LeaseScene {
 
   /// Returns the names in a directory of the lease.
   func names(in subdirectory: String = "") throws -> [String] {
-    try FileDescriptor.open(lease + "/" + subdirectory, [.readOnly, .directory]).entries()
-      .map(\.name.text).sorted()
+    try directory.names("values/k/lease/" + subdirectory)
   }
 
   func make(_ path: String, containing text: String = "") throws {

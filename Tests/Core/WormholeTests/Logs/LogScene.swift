@@ -46,16 +46,7 @@ struct LogScene {
   func numbers() throws -> [Int] { try (log.store.open()?.numbers() ?? []).sorted() }
 
   func noted(_ path: String) throws -> [[Substring]] {
-    do throws(Errno) {
-      let bytes = try FileDescriptor.open(path, .readOnly).readToEnd(
-        expectedBytes: 0, maximumBytes: 1 << 22)
-      return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map {
-        $0.split(separator: " ")
-      }
-    } catch {
-      guard error == .noSuchFile else { throw error }
-      return []
-    }
+    try ItemText.read(path)?.split(separator: "\n").map { $0.split(separator: " ") } ?? []
   }
 
   func write(_ text: String, to path: String) throws(Errno) {

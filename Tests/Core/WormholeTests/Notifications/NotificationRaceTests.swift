@@ -65,10 +65,7 @@ struct NotificationRaceTests {
     container = try directory.container()
   }
 
-  private func shell(_ command: String) throws {
-    let child = try ChildProcess("sh", ["-c", "cd '\(directory.path)' && " + command])
-    #expect(try child.wait(until: soon) == .exited(0))
-  }
+  private func shell(_ command: String) throws { try directory.shell(command) }
 
   @Test("is delivered although another post removes as surplus the very file that it would rename")
   func posts() throws {

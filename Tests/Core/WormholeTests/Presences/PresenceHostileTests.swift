@@ -20,11 +20,7 @@ struct PresenceHostileTests {
 
   private var place: String { directory.path + "/presence/p" }
 
-  private func shell(_ command: String) throws {
-    let child = try ChildProcess("sh", ["-c", "cd '\(directory.path)' && " + command])
-    // On a slow disk ten thousand files take a while.
-    #expect(try child.wait(until: .now + .seconds(180)) == .exited(0), "\(command)")
-  }
+  private func shell(_ command: String) throws { try directory.shell(command) }
 
   /// Creates a file that this process locks, like a live registration's.
   private func plant(_ id: String, _ bytes: [UInt8]) throws -> SharedDescriptor {
@@ -156,7 +152,7 @@ struct PresenceHostileTests {
   @Test("refuses a directory with more files than the limit")
   func crowded() throws {
     try presence.enter().close()
-    try shell("cd presence/p && seq 1 10001 | xargs touch")
+    try directory.shell("seq 1 10001 | xargs touch", in: "presence/p", within: .seconds(180))
     let error = #expect(throws: AppGroupError.self) { try presence.members() }
     #expect(error?.code == .tooLarge)
   }

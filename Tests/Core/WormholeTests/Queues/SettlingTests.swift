@@ -1,5 +1,4 @@
 #if DEBUG
-  import Synchronization
   import Testing
   import WormholeSystem
   import WormholeTestSupport
@@ -8,29 +7,6 @@
 
   @Suite("Entries of one file", .blocking)
   struct SettlingTests {
-    /// Ends an entry just before a system call of another entry's end.
-    private final class Interruption: Sendable {
-      private let place: Int
-      private let entry: Mutex<QueueEntry?>
-
-      init(at place: Int, ending entry: QueueEntry) {
-        self.place = place
-        self.entry = Mutex(entry)
-      }
-
-      var hasHappened: Bool { entry.withLock { $0 == nil } }
-
-      func plan() -> Faults.Plan {
-        Faults.Plan { _, index in
-          guard index == self.place, let entry = self.entry.withLock({ $0.take() }) else {
-            return .proceed
-          }
-          do { try entry.acknowledge() } catch { Issue.record(error) }
-          return .proceed
-        }
-      }
-    }
-
     // one thread                          another thread
     // ends the first entry, before call n
     //                                     ends the last entry, all of it
@@ -43,9 +19,9 @@
         let consumer = try scene.queue.consume()
         let first = try #require(try consumer.next(until: .now))
         let last = try #require(try consumer.next(until: .now))
-        let interruption = Interruption(at: place, ending: last)
-        try Faults.$plan.withValue(interruption.plan()) { try first.acknowledge() }
-        guard interruption.hasHappened else { return }
+        let other = Faults.Plan.acting(before: place) { try last.acknowledge() }
+        try Faults.$plan.withValue(other) { try first.acknowledge() }
+        guard other.calls > place else { return }
         #expect(try consumer.isIdle(), "before call \(place)")
         #expect(try scene.leftovers().isEmpty, "before call \(place): \(scene.directory.listing)")
         consumer.close()
@@ -62,11 +38,11 @@
         let consumer = try scene.queue.consume()
         let first = try #require(try consumer.next(until: .now))
         let last = try #require(try consumer.next(until: .now))
-        let interruption = Interruption(at: place, ending: first)
-        try Faults.$plan.withValue(interruption.plan()) { try first.acknowledge() }
+        let other = Faults.Plan.acting(before: place) { try first.acknowledge() }
+        try Faults.$plan.withValue(other) { try first.acknowledge() }
         try last.acknowledge()
         #expect(try scene.leftovers().isEmpty, "before call \(place): \(scene.directory.listing)")
-        guard interruption.hasHappened else { return }
+        guard other.calls > place else { return }
       }
       Issue.record("more than 40 calls")
     }

@@ -62,8 +62,7 @@ struct ObservationTests {
     let heard = Heard<ValueSnapshot>()
     let observation = try value.observe(on: queue) { heard.add($0) }
     let xml = #"<plist version=\"1.0\"><integer>7</integer></plist>"#
-    let shell = try ChildProcess("sh", ["-c", "echo \"\(xml)\" > '\(value.path)'"])
-    #expect(try shell.wait(until: soon) == .exited(0))
+    try directory.shell("echo \"\(xml)\" > '\(value.path)'")
     try eventually("the shell's value is delivered") {
       heard.all.contains { snapshot in
         // Half a file is an error of that moment; the whole one must come.
@@ -141,8 +140,7 @@ struct ObservationTests {
     try value.replace(with: 0)
     let heard = Heard<ValueSnapshot>()
     let observation = try value.observe(on: queue) { heard.add($0) }
-    let shell = try ChildProcess("sh", ["-c", "cd '\(directory.path)' && \(command)"])
-    #expect(try shell.wait(until: soon) == .exited(0))
+    try directory.shell(command)
     try eventually("the removal is delivered") { heard.all.contains(where: \.isAbsent) }
     let other = try Participant(directory.path)
     #expect(try other.ask("set k 8") == "done")
@@ -160,9 +158,7 @@ struct ObservationTests {
     try value.replace(with: 0)
     let heard = Heard<ValueSnapshot>()
     let observation = try value.observe(on: queue) { heard.add($0) }
-    let shell = try ChildProcess(
-      "sh", ["-c", "cd '\(directory.path)' && mv c old && mkdir -m 700 c"])
-    #expect(try shell.wait(until: soon) == .exited(0))
+    try directory.shell("mv c old; mkdir -m 700 c")
     let other = try Participant(inside)
     #expect(try other.ask("set k 9") == "done")
     try eventually("the new container's value is delivered") { try numbers(heard).last == 9 }
@@ -180,9 +176,7 @@ struct ObservationTests {
     let observation = try SharedContainer(path: inside).value("k").observe(on: queue) {
       heard.add($0)
     }
-    let shell = try ChildProcess(
-      "sh", ["-c", "cd '\(directory.path)' && mv c old && mv other c"])
-    #expect(try shell.wait(until: soon) == .exited(0))
+    try directory.shell("mv c old; mv other c")
     try eventually("the other container's value is delivered") { try numbers(heard).last == 9 }
     withExtendedLifetime(observation) {}
   }

@@ -218,8 +218,7 @@ struct ValueTests {
         python3 -c 'import socket; socket.socket(1).bind("\(LeaseSite.value)")'
         """
       }
-    let plant = try ChildProcess("sh", ["-c", script])
-    #expect(try plant.wait(until: soon) == .exited(0))
+    try directory.shell(script)
     let error = #expect(throws: AppGroupError.self) { try value.read() }
     #expect(error?.path == value.path, "\(String(describing: error))")
     if kind == "fifo" || kind == "directory" || kind == "link" {
@@ -269,8 +268,7 @@ struct ValueTests {
     // then find the directory not empty.
     try writer.send(.stop)
     try writer.waitUntilStopped()
-    let shell = try ChildProcess("rm", ["-r", directory.path + "/values/k"])
-    #expect(try shell.wait(until: soon) == .exited(0))
+    try directory.shell("rm -r values/k")
     try writer.send(.continue)
     #expect(try writer.answer() == "done")
     #expect(try value.read() == 5)
@@ -305,14 +303,11 @@ struct ValueTests {
       ]
       for (kind, write) in writes.enumerated() {
         try value.replace(with: 1)
-        let counting = Faults.Plan { _, _ in .proceed }
-        try Faults.$plan.withValue(counting) { try write() }
-        for place in 0..<counting.calls {
+        for place in 0..<(try Faults.calls(of: write)) {
           try value.replace(with: 1)
-          let plan = Faults.Plan { _, index in index == place ? .fail(error) : .proceed }
           var failed = false
           do {
-            try Faults.$plan.withValue(plan) { try write() }
+            try Faults.$plan.withValue(.failing(place, with: error)) { try write() }
           } catch let error as AppGroupError {
             failed = true
             #expect(!error.path.isEmpty, "\(error)")

@@ -18,10 +18,7 @@ struct AccessTests {
 
   private func url(_ name: String) -> URL { URL(filePath: directory.path + "/" + name) }
 
-  private func names(_ path: String = "") throws -> [String] {
-    try FileDescriptor.open(directory.path + "/" + path, [.readOnly, .directory]).entries()
-      .map(\.name.text).sorted()
-  }
+  private func names(_ path: String = "") throws -> [String] { try directory.names(path) }
 
   private func text(_ name: String) throws -> String {
     try String(contentsOf: url(name), encoding: .utf8)

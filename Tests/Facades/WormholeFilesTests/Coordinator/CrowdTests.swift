@@ -18,8 +18,7 @@ struct CrowdTests {
 
   private func hidden() throws -> [String] {
     KeptSites.shared.removeAll()
-    return try FileDescriptor.open(directory.path, [.readOnly, .directory]).entries()
-      .map(\.name.text).filter { $0.hasPrefix(".") }
+    return try directory.names().filter { $0.hasPrefix(".") }
   }
 
   @Test("Two hundred tasks change a file at once, and none waits in vain")

@@ -128,23 +128,14 @@ struct PresentersFileWatchingTests {
   func appearingMeanwhile() throws {
     try scene.shell("mkdir new")
     let item = try ItemPath.canonical(scene.path("new/deep/file"), followingLink: false)
-    let counting = Faults.Plan { _, _ in .proceed }
-    Faults.$plan.withValue(counting) { ItemWatcher { _ in }.present(item) }
-    #expect(counting.calls > 3)
-    for moment in 0..<counting.calls {
+    let calls = Faults.calls { ItemWatcher { _ in }.present(item) }
+    #expect(calls > 3)
+    for moment in 0..<calls {
       let heard = Mutex<[PresenterNotice]>([])
       let watcher = ItemWatcher { notices in heard.withLock { $0 += notices } }
       defer { watcher.cancel() }
-      let making = Faults.Plan { [scene] _, index in
-        guard index == moment else { return .proceed }
-        Faults.$plan.withValue(nil) {
-          do throws(Errno) {
-            try makeDirectory(scene.path("new/deep"))
-          } catch {
-            Issue.record("\(error)")
-          }
-        }
-        return .proceed
+      let making = Faults.Plan.acting(before: moment) { [scene] in
+        try makeDirectory(scene.path("new/deep"))
       }
       Faults.$plan.withValue(making) { watcher.present(item) }
       try scene.shell("mkdir -p new/deep; echo 1 > new/deep/file")

@@ -15,12 +15,6 @@
       try scene.shell("for n in $(seq 40); do echo > file$n; done")
     }
 
-    private func calls(_ body: () throws -> Void) throws -> Int {
-      let plan = Faults.Plan { _, _ in .proceed }
-      try Faults.$plan.withValue(plan) { try body() }
-      return plan.calls
-    }
-
     @Test("cost an access to another item one look at their directory")
     func unconcerned() throws {
       let other = try Participant(scene.directory.path)
@@ -30,7 +24,7 @@
         #expect(try other.ask("present \(scene.path("file\(number)"))") == "done")
         // It learns of the new one.
         _ = site.others { _, _ in false }
-        counts.append(try calls { _ = site.others { _, _ in false } })
+        counts.append(Faults.calls { _ = site.others { _, _ in false } })
       }
       #expect(counts[39] <= counts[0] + 2, "\(counts)")
       let one = scene.path("file7")

@@ -37,7 +37,7 @@ struct PresentersPublisherTests {
   @Test("names the process that published the file, and nobody after a foreign change")
   func publisher() throws {
     let path = directory.path + "/seats"
-    try shell("echo 1 >'\(path)'")
+    try directory.shell("echo 1 >'\(path)'")
     let presenter = CuriousPresenter(path)
     try FileCoordinator.addFilePresenter(presenter)
     defer { FileCoordinator.removeFilePresenter(presenter) }
@@ -47,9 +47,9 @@ struct PresentersPublisherTests {
     let publisher = try #require(FileCoordinator.publisher(ofItemAt: URL(filePath: path)))
     #expect(publisher.program == "participant" && publisher.processID == other.processID)
     // A copy is not what was published, and neither is a file that was written again.
-    try shell("cp -a '\(path)' '\(path)2'")
+    try directory.shell("cp -a '\(path)' '\(path)2'")
     #expect(FileCoordinator.publisher(ofItemAt: URL(filePath: path + "2")) == nil)
-    try shell("echo foreign >'\(path)'")
+    try directory.shell("echo foreign >'\(path)'")
     try eventually("no publisher is reported") { presenter.heard.last == .some(nil) }
     let third = try Participant(directory.path)
     #expect(try third.ask("writing \(path) put=3") == "done")
@@ -59,17 +59,12 @@ struct PresentersPublisherTests {
 
   @Test("about something in a directory names its publisher, too")
   func subitem() throws {
-    try shell("mkdir '\(directory.path)/d'; echo 1 >'\(directory.path)/d/seats'")
+    try directory.shell("mkdir '\(directory.path)/d'; echo 1 >'\(directory.path)/d/seats'")
     let presenter = CuriousPresenter(directory.path + "/d")
     try FileCoordinator.addFilePresenter(presenter)
     defer { FileCoordinator.removeFilePresenter(presenter) }
     let other = try Participant(directory.path)
     #expect(try other.ask("writing \(directory.path)/d/seats put=2") == "done")
     try eventually("the publisher is reported") { presenter.heard.contains(other.processID) }
-  }
-
-  private func shell(_ command: String) throws {
-    let end = try ChildProcess("sh", ["-ec", command]).wait(until: soon)
-    #expect(end == .exited(0), "\(command)")
   }
 }

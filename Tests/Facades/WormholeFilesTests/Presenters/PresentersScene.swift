@@ -22,13 +22,7 @@ struct PresenterScene {
   func path(_ name: String) -> String { directory.path + "/items/" + name }
 
   /// Runs a shell command in the directory of the items, as an uncoordinated program.
-  func shell(_ command: String) throws {
-    let process = try ChildProcess("sh", ["-ec", "cd '\(directory.path)/items'; \(command)"])
-    let end = try process.wait(until: soon)
-    guard end == .exited(0) else {
-      throw NeverHappened(what: "\(command): \(String(describing: end))")
-    }
-  }
+  func shell(_ command: String) throws { try directory.shell(command, in: "items") }
 
   /// Presents an item while `body` runs.
   func presenting<Result>(

@@ -30,8 +30,7 @@ struct ProtocolScene {
   /// Returns the entries of a directory, without the sites that this process keeps for a moment.
   func names(_ name: String = "") throws -> [String] {
     KeptSites.shared.removeAll()
-    return try FileDescriptor.open(directory.path + "/" + name, [.readOnly, .directory]).entries()
-      .map(\.name.text).sorted()
+    return try directory.names(name)
   }
 
   func location(_ name: String) throws -> ItemPath {

@@ -11,7 +11,7 @@
   struct ExhaustionTests {
     @Test(
       "a change fails with its reason, the item is as it was, and nothing is left",
-      .enabled(if: Mounts.arePossible))
+      .enabled(if: MountNamespace.isPossible))
     func fullDisk() throws {
       let mounts = try MountNamespace()
       try mounts.run("mkdir items && mount -t tmpfs -o size=512k,mode=700 tmpfs items")

@@ -11,11 +11,6 @@ import WormholeToolkit
 struct LargeItemTests {
   static let isFull = Program.environment("COORDINATION_LARGE") != nil
 
-  private func shell(_ script: String, in directory: String) throws {
-    let process = try ChildProcess("sh", ["-ec", "cd '\(directory)'; \(script)"])
-    #expect(try process.wait(until: .now + .seconds(300)) == .exited(0), "\(script)")
-  }
-
   private func memory(_ participant: Participant) throws -> Int {
     try #require(Int(try participant.ask("memory")))
   }
@@ -25,7 +20,7 @@ struct LargeItemTests {
     let scene = try RaceScene()
     let count = Self.isFull ? 100_000 : 1_000
     // Second names of a few files, as many as the file system allows for each.
-    try shell(
+    try scene.directory.shell(
       """
       mkdir d; cd d
       python3 -c 'import os
@@ -33,7 +28,7 @@ struct LargeItemTests {
         first = "f%d" % (n - n % 1000)
         if n % 1000: os.link(first, "f%d" % n)
         else: open(first, "w").close()'
-      """, in: scene.items)
+      """, in: "items", within: .seconds(300))
     let participant = try scene.participant()
     let before = try memory(participant)
     let d = scene.path("d")
@@ -51,7 +46,7 @@ struct LargeItemTests {
     let scene = try RaceScene()
     let size =
       Self.isFull ? "dd if=/dev/zero of=large bs=1M count=1024 status=none" : "truncate -s 1G large"
-    try shell(size + "; printf small >small", in: scene.items)
+    try scene.directory.shell(size + "; printf small >small", in: "items", within: .seconds(300))
     let participant = try scene.participant()
     let a = scene.path("large")
     #expect(try participant.ask("metadata \(scene.path("small")) read=yes") == "small")
@@ -73,9 +68,9 @@ struct LargeItemTests {
   @Test("A line is appended to a gigabyte in place without a copy of it")
   func appending() throws {
     let scene = try RaceScene()
-    try shell(
+    try scene.directory.shell(
       "dd if=/dev/urandom of=large bs=1M count=8 status=none; truncate -s 1G large; "
-        + "ln large second", in: scene.items)
+        + "ln large second", in: "items", within: .seconds(300))
     let participant = try scene.participant()
     let before = try #require(Int(try participant.ask("written")))
     #expect(try participant.ask("inplace \(scene.path("large")) append=line") == "done")

@@ -6,15 +6,6 @@ import WormholeToolkit
 
 @testable import WormholeFiles
 
-/// File systems of a test.
-enum Mounts {
-  static let arePossible: Bool = {
-    let obstacle = MountNamespace.obstacle(to: "mount -t tmpfs tmpfs .")
-    if let obstacle { print("skipped: no mounts here: \(obstacle)") }
-    return obstacle == nil
-  }()
-}
-
 /// A process that sees the mounts of a namespace, in the place of the items.
 struct MountedScene {
   let mounts: MountNamespace
@@ -39,7 +30,7 @@ struct MountedScene {
   }
 }
 
-@Suite("Items in unusual places", .blocking, .enabled(if: Mounts.arePossible))
+@Suite("Items in unusual places", .blocking, .enabled(if: MountNamespace.isPossible))
 struct PlacesTests {
   let scene: MountedScene
   var mounts: MountNamespace { scene.mounts }
@@ -162,15 +153,10 @@ struct OtherUsersTests {
   /// directory.
   private func stranger(_ scene: RaceScene) throws -> Participant {
     let program = scene.directory.path + "/participant"
-    try shell(scene, "cp '\(BuiltProgram.path("participant"))' .; chmod 755 participant")
+    try scene.directory.shell("cp '\(BuiltProgram.path("participant"))' .; chmod 755 participant")
     let own = scene.directory.path + "/own"
     return try Participant(
       program: "setpriv", Stranger.become + [program, own], environment: ["TMPDIR=\(own)"])
-  }
-
-  private func shell(_ scene: RaceScene, _ script: String) throws {
-    let process = try ChildProcess("sh", ["-ec", "cd '\(scene.directory.path)'; \(script)"])
-    #expect(try process.wait(until: soon) == .exited(0), "\(script)")
   }
 
   @Test(
@@ -178,8 +164,8 @@ struct OtherUsersTests {
   func readOnlyDirectory() throws {
     let scene = try scene()
     try scene.put("old", "a")
-    try shell(
-      scene, "mkdir -m 700 own; chown 65534:65534 own; chmod 755 . items; chmod 644 items/a")
+    try scene.directory.shell(
+      "mkdir -m 700 own; chown 65534:65534 own; chmod 755 . items; chmod 644 items/a")
     let stranger = try stranger(scene)
     #expect(try stranger.ask("reading \(scene.path("a")) read=yes") == "old")
     #expect(try stranger.ask("uploading \(scene.path("a")) read=yes") == "old")
@@ -196,8 +182,7 @@ struct OtherUsersTests {
   func plantedByStranger() throws {
     let scene = try scene()
     try scene.put("old", "a")
-    try shell(
-      scene,
+    try scene.directory.shell(
       "chmod 1777 items; mkdir -m 700 items/.coordination-a; chown 65533 items/.coordination-a; "
         + "mkdir -m 700 own; chown 65534 own items/a; chmod 755 .")
     let answer = try stranger(scene).ask("writing \(scene.path("a")) put=new")
@@ -217,8 +202,8 @@ struct OtherUsersTests {
   func superuser() throws {
     let scene = try scene()
     try scene.put("old", "a")
-    try shell(
-      scene, "chown 65534:65534 items items/a; mkdir -m 700 own; chown 65534 own; chmod 755 .")
+    try scene.directory.shell(
+      "chown 65534:65534 items items/a; mkdir -m 700 own; chown 65534 own; chmod 755 .")
     let owner = try stranger(scene)
     #expect(try owner.ask("writing \(scene.path("a"))").hasPrefix("inside "))
     let error = try #require(throws: FileCoordinationError.self) {
@@ -239,8 +224,8 @@ struct OtherUsersTests {
   func superuserOften() throws {
     let scene = try scene()
     try scene.put("old", "a")
-    try shell(
-      scene, "chown 65534:65534 items items/a; mkdir -m 700 own; chown 65534 own; chmod 755 .")
+    try scene.directory.shell(
+      "chown 65534:65534 items items/a; mkdir -m 700 own; chown 65534 own; chmod 755 .")
     let owner = try stranger(scene)
     for number in 0..<20 {
       try FileCoordinator().coordinate(writingItemAt: scene.url("a")) {

@@ -41,7 +41,7 @@ struct RaceScene {
   }
 
   static func names(_ path: String) throws -> [String] {
-    try FileDescriptor.open(path, [.readOnly, .directory]).entries().map(\.name.text).sorted()
+    try TemporaryDirectory.names(of: path)
   }
 
   /// Expects that ended, killed and overtaken accesses have left nothing behind.

@@ -3,7 +3,21 @@
   import Testing
   package import WormholeSystem
 
+  extension Faults {
+    /// Returns the number of system calls that a body makes.
+    package static func calls(of body: () throws -> Void) rethrows -> Int {
+      let counting = Plan { _, _ in .proceed }
+      try $plan.withValue(counting, operation: body)
+      return counting.calls
+    }
+  }
+
   extension Faults.Plan {
+    /// Creates a plan in which the call of a number fails.
+    package static func failing(_ number: Int, with error: Errno) -> Faults.Plan {
+      Faults.Plan { _, index in index == number ? .fail(error) : .proceed }
+    }
+
     /// Creates a plan that acts once, before the call of a number, as another process would in that
     /// moment.
     ///
