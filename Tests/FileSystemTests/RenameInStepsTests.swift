@@ -91,7 +91,7 @@ struct RenameInStepsTests {
 
   @Test("a sender that dies at any step has stored its entry, which is delivered once, or has not")
   func crash() throws {
-    let steps = try #require(Int(try participants(1)[0].ask("calls queue-keep q sender 0")))
+    let steps = try participants(1)[0].calls(of: "queue-keep q sender 0")
     var stored = 0
     for step in 0..<steps {
       let sender = try participants(1)[0]

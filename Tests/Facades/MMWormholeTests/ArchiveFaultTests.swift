@@ -206,11 +206,12 @@ struct ArchiveFaultTests {
       }
     }
     try prepare()
-    let count = try #require(Int(try scene.start().ask("calls mm-\(command)")))
+    let count = try scene.start().calls(of: "mm-\(command)")
     var kills = 0
     for step in TriedSteps.of(count + 20, atMost: 12) {
       try prepare()
-      guard try dies("die \(step + 1) mm-\(command)") else { break }
+      let victim = try scene.start()
+      guard try victim.dies(of: "die \(step + 1) mm-\(command)", answering: nil) else { break }
       kills += 1
       let archived = try foreign.ask("archive-read \(path)")
       #expect([before, after].contains(archived), "step \(step)")
@@ -224,22 +225,13 @@ struct ArchiveFaultTests {
     #expect(kills > 2, "\(count) calls")
   }
 
-  private func dies(_ command: String) throws -> Bool {
-    do {
-      _ = try scene.start().ask(command)
-      return false
-    } catch is Participant.Failure {
-      return true
-    }
-  }
-
   @Test("is never replaced by the older message of a process that was stopped and goes on")
   func stopped() throws {
     var random = TestSeed.next("WORMHOLE_ARCHIVE_SEED").generator
     let (reader, foreign) = (try scene.start(), try scene.start())
     let path = try reader.mm("directory -") + "/a.archive"
     #expect(try reader.mm("pass a text old") == "done")
-    let count = try #require(Int(try scene.start().ask("calls mm-pass a text late")))
+    let count = try scene.start().calls(of: "mm-pass a text late")
     var stops = 0
     let rounds = TriedSteps.isThorough ? 60 : 15
     for round in 0..<rounds {
@@ -249,9 +241,8 @@ struct ArchiveFaultTests {
       }
       let late = try scene.start()
       let step = Int.random(in: 1...count, using: &random)
-      try late.tell("stop \(step) mm-pass a text late\(round)")
       // It may be done with fewer calls.
-      guard try !late.hasAnswer() else { continue }
+      guard try late.stops(in: "stop \(step) mm-pass a text late\(round)") else { continue }
       stops += 1
       let isPublished = try scene.wormhole("read", "wormhole/a") == "\"late\(round)\""
       #expect(try reader.mm("pass a text new\(round)") == "done")
@@ -277,13 +268,12 @@ struct ArchiveFaultTests {
     let path = try reader.mm("directory -") + "/a.archive"
     #expect(try reader.mm("pass a text old") == "done")
     #expect(try foreign.ask("archive-write \(path) milk") == "done")
-    let count = try #require(Int(try scene.start().ask("calls mm-read a")))
+    let count = try scene.start().calls(of: "mm-read a")
     var stops = 0
     for step in TriedSteps.of(count, atMost: 12) {
       #expect(try foreign.ask("archive-write \(path) milk\(step)") == "done")
       let late = try scene.start()
-      try late.tell("stop \(step + 1) mm-read a")
-      guard try !late.hasAnswer() else { continue }
+      guard try late.stops(in: "stop \(step + 1) mm-read a") else { continue }
       stops += 1
       #expect(try reader.mm("pass a text new\(step)") == "done")
       try late.send(.continue)
@@ -306,13 +296,12 @@ struct ArchiveFaultTests {
     let (reader, foreign) = (try scene.start(), try scene.start())
     let path = try reader.mm("directory -") + "/a.archive"
     #expect(try reader.mm("pass a text old") == "done")
-    let count = try #require(Int(try scene.start().ask("calls mm-\(command)")))
+    let count = try scene.start().calls(of: "mm-\(command)")
     var stops = 0
     for step in TriedSteps.of(count, atMost: 12) {
       #expect(try reader.mm("pass a text old\(step)") == "done")
       let late = try scene.start()
-      try late.tell("stop \(step + 1) mm-\(command)")
-      guard try !late.hasAnswer() else { continue }
+      guard try late.stops(in: "stop \(step + 1) mm-\(command)") else { continue }
       let isChanged = try reader.mm("read a") != "old\(step)"
       #expect(try foreign.ask("archive-write \(path) milk\(step)") == "done")
       let taken = try reader.mm("read a")

@@ -102,9 +102,12 @@ package final class Participant: Sendable {
 
   /// Executes a command that kills it before one of its calls, if it makes so many.
   ///
+  /// - Parameter expected: The answer of a command that is done; nil for any.
   /// - Returns: Whether it was killed; false if the command was done.
   /// - Throws: `Failure` if it answered anything else, or ended in another way.
-  package func dies(of command: String, within limit: Duration = testPatience) throws -> Bool {
+  package func dies(
+    of command: String, answering expected: String? = "done", within limit: Duration = testPatience
+  ) throws -> Bool {
     try tell(command)
     let answer: String
     do {
@@ -116,8 +119,25 @@ package final class Participant: Sendable {
       }
       return true
     }
-    guard answer == "done" else { throw Failure(description: "\(command): \(answer)") }
+    guard answer == expected ?? answer else {
+      throw Failure(description: "\(command): \(answer)")
+    }
     return false
+  }
+
+  /// Executes a command that stops it before one of its calls, if it makes so many.
+  ///
+  /// - Returns: Whether it is stopped; otherwise the answer remains to be read.
+  package func stops(in command: String) throws -> Bool {
+    try tell(command)
+    return try !hasAnswer()
+  }
+
+  /// Returns how many system calls it makes for a command.
+  package func calls(of command: String) throws -> Int {
+    let answer = try ask("calls " + command)
+    guard let calls = Int(answer) else { throw Failure(description: "\(command): \(answer)") }
+    return calls
   }
 
   /// Waits until it has answered, is stopped, or has ended.

@@ -1,3 +1,4 @@
+import Testing
 import WormholeSystem
 
 /// The steps of a command that a test tries with kills and stops: each eighth, from a start that
@@ -25,4 +26,26 @@ package enum TriedSteps {
 
   /// The shares of the steps among tests that run in parallel: one of them, or all.
   package static let shares = stride > 1 ? [first] : Array(0..<sample)
+
+  /// Tries one step after the other, until a command was done before it was killed or stopped there.
+  ///
+  /// - Parameters:
+  ///   - limit: The command has more steps than this.
+  ///   - attempt: Returns whether the command came to the step.
+  package static func each(
+    from first: Int = first, by stride: Int = stride, moreThan limit: Int = -1,
+    _ attempt: (_ step: Int) throws -> Bool
+  ) throws {
+    var step = first
+    while try attempt(step) { step += stride }
+    #expect(step > limit)
+  }
+
+  /// Tries the steps of one share of all, or of all after the first ones.
+  package static func each(
+    of share: Int, after begin: Int = 0, moreThan limit: Int,
+    _ attempt: (_ step: Int) throws -> Bool
+  ) throws {
+    try each(from: begin + share, by: sample, moreThan: limit, attempt)
+  }
 }

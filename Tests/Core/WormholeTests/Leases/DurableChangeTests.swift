@@ -155,8 +155,7 @@
     func preparedAgain() throws {
       // From here on no kept version is to be dropped, so each change makes as many calls.
       try value.replace(with: 1, durability: .durable)
-      let counting = try Participant(scene.directory.path)
-      let calls = try #require(Int(try counting.ask("calls durable k 5")))
+      let calls = try Participant(scene.directory.path).calls(of: "durable k 5")
       for place in (calls - 14)..<calls {
         let late = try Participant(scene.directory.path)
         try late.tell("stop \(place) durable k 5")

@@ -43,18 +43,9 @@ import WormholeInspection
       _ change: () throws -> Void, look: @escaping @Sendable (Int) throws -> Void
     ) throws {
       try loseLast(keptAs: Self.names[0])
-      let counting = Faults.Plan { _, _ in .proceed }
-      try Faults.$plan.withValue(counting) { try change() }
-      for place in 0..<counting.calls {
+      for place in 0..<(try Faults.calls(of: change)) {
         try loseLast(keptAs: Self.names[0])
-        let plan = Faults.Plan { _, index in
-          guard index == place else { return .proceed }
-          return Faults.$plan.withValue(nil) {
-            do { try look(place) } catch { Issue.record("before call \(place): \(error)") }
-            return .proceed
-          }
-        }
-        try Faults.$plan.withValue(plan) { try change() }
+        try Faults.$plan.withValue(.acting(before: place) { try look(place) }) { try change() }
       }
     }
 
@@ -63,8 +54,7 @@ import WormholeInspection
     }
 
     private func kept() throws -> [String] {
-      try FileDescriptor.open(lease, [.readOnly, .directory]).entries().map(\.name.text)
-        .filter { $0.hasPrefix(KeptVersion.prefix) }
+      try TemporaryDirectory.names(of: lease).filter { $0.hasPrefix(KeptVersion.prefix) }
     }
 
     @Test(
@@ -73,20 +63,9 @@ import WormholeInspection
     func readMeanwhile(name: String) throws {
       try loseLast(keptAs: name)
       #expect(try value.read() == 1)
-      let counting = Faults.Plan { _, _ in .proceed }
-      _ = try Faults.$plan.withValue(counting) { try value.read() }
-      for place in 0..<counting.calls {
+      for place in 0..<(try Faults.calls { _ = try value.read() }) {
         try loseLast(keptAs: name)
-        let value = value
-        let plan = Faults.Plan { _, index in
-          guard index == place else { return .proceed }
-          return Faults.$plan.withValue(nil) {
-            do { try value.replace(with: 2) } catch {
-              Issue.record("before call \(place): \(error)")
-            }
-            return .proceed
-          }
-        }
+        let plan = Faults.Plan.acting(before: place) { [value] in try value.replace(with: 2) }
         try Faults.$plan.withValue(plan) {
           let found = try value.read()
           #expect(found == 1 || found == 2, "published before call \(place)")
@@ -196,9 +175,7 @@ import WormholeInspection
     func lateHolder() throws {
       let own = try #require(KeptVersion.name)
       try loseLast()
-      let counting = try Participant(directory.path)
-      let calls = try #require(Int(try counting.ask("calls set k 2")))
-      try counting.end()
+      let calls = try Participant(directory.path).calls(of: "set k 2")
       for place in stride(from: TriedSteps.first, to: calls, by: TriedSteps.stride) {
         try loseLast()
         let late = try Participant(directory.path)

@@ -78,8 +78,7 @@ struct LeaseRulesTests {
   //                                    publishes
   @Test("entered by its late holder never becomes its successor's (rule 2)")
   func lateEntry() throws {
-    let counting = try Participant(scene.directory.path)
-    let calls = try #require(Int(try counting.ask("calls add k 0")))
+    let calls = try Participant(scene.directory.path).calls(of: "add k 0")
     for place in 0..<calls {
       let before = try #require(try value.read()?.int64Value)
       let a = try Participant(scene.directory.path)
@@ -222,13 +221,7 @@ struct LeaseRulesTests {
     #expect(error == .notDirectory)
     #expect(try value.read() == 0)
     let elsewhere = try TemporaryDirectory()
-    let plant = try ChildProcess(
-      "sh",
-      [
-        "-c",
-        "cd '\(scene.directory.path)' && rm -r quarantine; ln -s '\(elsewhere.path)' quarantine",
-      ])
-    #expect(try plant.wait(until: soon) == .exited(0))
+    try scene.directory.shell("rm -rf quarantine; ln -s '\(elsewhere.path)' quarantine")
     try value.remove()
     try makeDirectory(value.path)
     #expect(throws: AppGroupError.self) { try value.remove() }

@@ -160,7 +160,7 @@ struct LeaseTests {
   @Test("whose holder locked it and stopped before its declaration is taken over as well")
   func undeclared() throws {
     let a = try participant()
-    let calls = try #require(Int(try a.ask("calls add k 0")))
+    let calls = try a.calls(of: "add k 0")
     // The declaration is preceded by one of these calls; stop before each.
     for place in 0..<calls {
       let stopped = try participant()
@@ -183,18 +183,15 @@ struct LeaseTests {
     "leaves the value old or new and whole when its holder is killed at any step",
     arguments: ["add k 1", "set k 1", "durable k 1", "remove k"])
   func killedAtEveryStep(command: String) throws {
-    let counting = try participant()
-    let calls = try #require(Int(try counting.ask("calls \(command)")))
+    let calls = try participant().calls(of: command)
     #expect(calls > 5)
     let new: PropertyListValue? = command == "remove k" ? nil : 1
     var wasPublished = false
     for place in stride(from: TriedSteps.first, to: calls, by: TriedSteps.stride) {
       try value.replace(with: 0)
       let victim = try participant()
-      try victim.tell("die \(place) \(command)")
       // It may be done with fewer calls.
-      guard try !victim.hasAnswer() else { continue }
-      #expect(try victim.wait() == .killed(signal: 9))
+      guard try victim.dies(of: "die \(place) \(command)") else { continue }
       let now = try value.read()
       #expect(now == 0 || now == new, "killed before call \(place): \(directory.listing)")
       if now == new { wasPublished = true }

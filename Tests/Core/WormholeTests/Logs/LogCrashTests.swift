@@ -11,8 +11,6 @@ import WormholeInspection
 
   @Suite("A log, whatever happens to its processes,", .blocking)
   struct LogCrashTests {
-    private static let shares = TriedSteps.shares
-
     /// - Returns: nil if it was stopped; its answer otherwise.
     private func stopped(_ late: Participant, _ command: String) throws -> String? {
       try late.tell(command)
@@ -21,10 +19,9 @@ import WormholeInspection
 
     @Test(
       "has no gap, and loses nothing that was appended, if a writer is killed before any step",
-      arguments: shares, [false, true])
+      arguments: TriedSteps.shares, [false, true])
     func writerKilled(share: Int, isBounded: Bool) throws {
-      var step = share
-      while true {
+      try TriedSteps.each(of: share, moreThan: 40) { step in
         let scene = try LogScene()
         // Each message takes one away then.
         if isBounded { try scene.log.setBounds(.init(messages: 2, bytes: 1 << 20)) }
@@ -40,18 +37,15 @@ import WormholeInspection
         #expect(kept == Array(first...last), comment())
         #expect(try scene.read() == Array(0..<(last - 1)).suffix(last - first) + [9], comment())
         #expect(try scene.container.report().leftovers.isEmpty, comment())
-        guard wasKilled else { break }
-        step += TriedSteps.sample
+        return wasKilled
       }
-      #expect(step > 40)
     }
 
     @Test(
       "gives each message one number if a writer is stopped before any step, and others go on",
-      arguments: shares)
+      arguments: TriedSteps.shares)
     func writerStopped(share: Int) throws {
-      var step = share
-      while true {
+      try TriedSteps.each(of: share, moreThan: 40) { step in
         let scene = try LogScene()
         try scene.log.setBounds(.init(messages: 4, bytes: 1 << 20))
         let notes = scene.directory.path + "/appended"
@@ -72,18 +66,15 @@ import WormholeInspection
         func comment() -> Comment { "before call \(step): \(read), \(scene.directory.listing)" }
         #expect(read.count == 6 && Set(read) == [0, 1, 2, 10, 11, 12], comment())
         #expect(read.filter { $0 < 10 } == [0, 1, 2] && read.filter { $0 > 9 } == [10, 11, 12])
-        guard answer == nil else { break }
-        step += TriedSteps.sample
+        return answer == nil
       }
-      #expect(step > 40)
     }
 
     @Test(
       "has each message read once if a subscriber is killed before any step; a repetition is marked",
-      arguments: shares)
+      arguments: TriedSteps.shares)
     func subscriberKilled(share: Int) throws {
-      var step = share
-      while true {
+      try TriedSteps.each(of: share, moreThan: 60) { step in
         let scene = try LogScene()
         try scene.append(0..<3)
         let notes = scene.directory.path + "/read"
@@ -94,18 +85,15 @@ import WormholeInspection
         let comment: Comment = "before call \(step): \(all)"
         check(all, 0..<3, repeats: wasKilled ? 1 : 0, comment)
         #expect(all.dropFirst(before.count + 1).allSatisfy { !$0.contains("again") }, comment)
-        guard wasKilled else { break }
-        step += TriedSteps.sample
+        return wasKilled
       }
-      #expect(step > 60)
     }
 
     @Test(
       "has each message read once if a subscriber is stopped before any step, and is replaced",
-      arguments: shares)
+      arguments: TriedSteps.shares)
     func subscriberStopped(share: Int) throws {
-      var step = share
-      while true {
+      try TriedSteps.each(of: share, moreThan: 60) { step in
         let scene = try LogScene()
         try scene.append(0..<3)
         let notes = scene.directory.path + "/read"
@@ -126,10 +114,8 @@ import WormholeInspection
         if all.count > before.count, let late = all.last {
           #expect(before.contains { $0[0] == late[0] && $0.contains("again") }, comment)
         }
-        guard answer == nil else { break }
-        step += TriedSteps.sample
+        return answer == nil
       }
-      #expect(step > 60)
     }
 
     @Test(
@@ -141,16 +127,8 @@ import WormholeInspection
       while step < steps {
         let log = scene.container.log("\(step)")
         try log.setBounds(.standard)
-        let plan = Faults.Plan { [step, writer = scene.container.log(log.name)] _, index in
-          guard index == step else { return .proceed }
-          do {
-            try Faults.$plan.withValue(nil) {
-              for number in 0..<2 { try writer.append(.init(number)) }
-            }
-          } catch {
-            return .fail(.inputOutput)
-          }
-          return .proceed
+        let plan = Faults.Plan.acting(before: step) { [writer = scene.container.log(log.name)] in
+          for number in 0..<2 { try writer.append(.init(number)) }
         }
         let reader = try Faults.$plan.withValue(plan) { try log.read(from: start) }
         #expect(try scene.drain(reader) == [0, 1], "before call \(step)")

@@ -78,8 +78,7 @@ struct LogRemovalTests {
       "is there as before, or empty, if the process that removes it is killed before any step",
       arguments: TriedSteps.shares)
     func killed(share: Int) throws {
-      var step = share
-      while true {
+      try TriedSteps.each(of: share, moreThan: 20) { step in
         let scene = try LogScene()
         try scene.append(0..<3)
         try scene.log.setBounds(.init(messages: 9, bytes: 1 << 20))
@@ -97,23 +96,19 @@ struct LogRemovalTests {
         try scene.directory.container().log("l").append(9)
         #expect(try scene.read().last == 9, comment())
         #expect(try scene.container.report().leftovers.isEmpty, comment())
-        guard wasKilled else { break }
-        step += TriedSteps.sample
+        return wasKilled
       }
-      #expect(step > 20)
     }
 
     @Test(
       "keeps what was appended while the process that removes it was stopped before any step",
       arguments: TriedSteps.shares)
     func stopped(share: Int) throws {
-      var step = share
-      while true {
+      try TriedSteps.each(of: share, moreThan: 20) { step in
         let scene = try LogScene()
         try scene.append(0..<3)
         let late = try scene.participant()
-        try late.tell("stop \(step) log-remove l")
-        let wasStopped = try !late.hasAnswer()
+        let wasStopped = try late.stops(in: "stop \(step) log-remove l")
         if !wasStopped { #expect(try late.answer() == "done") }
         func comment() -> Comment { "before call \(step): \(scene.directory.listing)" }
         let other = try scene.directory.container().log("l")
@@ -126,10 +121,8 @@ struct LogRemovalTests {
         #expect(read == [9] || read == [] || read == [0, 1, 2, 9], comment())
         try other.append(10)
         #expect(try scene.read().last == 10, comment())
-        guard wasStopped else { break }
-        step += TriedSteps.sample
+        return wasStopped
       }
-      #expect(step > 20)
     }
   #endif
 }

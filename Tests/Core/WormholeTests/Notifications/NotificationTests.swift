@@ -151,7 +151,7 @@ struct NotificationTests {
       let counting = try Participant(directory.path)
       if !isFirstPost { try container.notification("again").post() }
       let name = isFirstPost ? "first" : "again"
-      let calls = try #require(Int(try counting.ask("calls post \(name)")))
+      let calls = try counting.calls(of: "post \(name)")
       for place in 0..<calls {
         let name = isFirstPost ? "first-\(place)" : "again"
         let victim = try Participant(directory.path)

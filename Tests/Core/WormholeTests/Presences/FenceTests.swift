@@ -107,7 +107,7 @@ struct FenceTests {
     _ = try counting.ask("alone role")
     // The first change makes directories, too.
     #expect(try counting.ask("while role \(change)") == "done")
-    let calls = try #require(Int(try counting.ask("calls while role \(change)")))
+    let calls = try counting.calls(of: "while role \(change)")
     #expect(try counting.ask("leave role") == "done")
     try counting.end()
     var refused = 0

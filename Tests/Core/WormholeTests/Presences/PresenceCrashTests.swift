@@ -24,30 +24,19 @@ struct PresenceCrashTests {
   private var place: String { directory.path + "/presence/p" }
 
   private func names(_ place: String? = nil) throws -> [String] {
-    try FileDescriptor.open(place ?? self.place, [.readOnly, .directory]).entries()
-      .map(\.name.text).sorted()
+    try TemporaryDirectory.names(of: place ?? self.place)
   }
 
-  private func shell(_ command: String) throws {
-    let child = try ChildProcess("sh", ["-c", "cd '\(directory.path)' && " + command])
-    #expect(try child.wait(until: soon) == .exited(0), "\(command)")
-  }
+  private func shell(_ command: String) throws { try directory.shell(command) }
 
   @Test(
     "has no process that was killed before any of its steps, and nothing of it after the next",
     arguments: ["enter p", "alone p"], [false, true])
   func killedAtEveryStep(command: String, isFirst: Bool) throws {
-    var step = TriedSteps.first
-    while true {
+    try TriedSteps.each(moreThan: 15) { step in
       if isFirst { try shell("rm -rf presence") }
-      let victim = try participant()
-      try victim.tell("die \(step) \(command)")
-      do {
-        _ = try victim.answer()
-        // It has fewer steps.
-        break
-      } catch is Participant.Failure {
-        #expect(try victim.wait() == .killed(signal: 9))
+      guard try participant().dies(of: "die \(step) \(command)", answering: nil) else {
+        return false
       }
       #expect(try presence.members() == [], "killed before call \(step): \(directory.listing)")
       let next = try presence.enterExclusively(until: .now + .seconds(5))
@@ -57,22 +46,20 @@ struct PresenceCrashTests {
         Set(try names()).subtracting(["lease"]) == ["exclusive.plist", "last.plist"],
         "killed before call \(step): \(directory.listing)")
       #expect(try presence.container.report().leftovers.isEmpty, "\(directory.listing)")
-      step += TriedSteps.stride
+      return true
     }
-    #expect(step > 15)
   }
 
   @Test("has no process that was killed while leaving")
   func killedLeaving() throws {
     let counting = try participant()
     _ = try counting.ask("enter p")
-    let calls = try #require(Int(try counting.ask("calls leave p")))
+    let calls = try counting.calls(of: "leave p")
     #expect(calls > 5)
     for step in 0..<calls {
       let victim = try participant()
       let id = try victim.ask("enter p")
-      try victim.tell("die \(step) leave p")
-      #expect(try victim.wait() == .killed(signal: 9))
+      #expect(try victim.dies(of: "die \(step) leave p"))
       guard case .gone(let last, _) = try presence.status() else {
         Issue.record("killed before call \(step): \(try presence.status())")
         continue

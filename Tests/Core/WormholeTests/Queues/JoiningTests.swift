@@ -58,18 +58,15 @@ struct JoiningTests {
       "joins again when it was replaced meanwhile, as if nothing had happened",
       arguments: Joining.allCases)
     func replaced(_ joining: Joining) throws {
-      var step = TriedSteps.first
       let undisturbed = try TemporaryDirectory()
       try joining.prepare(try undisturbed.container())
-      let counted = try Participant(undisturbed.path).ask("calls \(joining.rawValue)")
-      let calls = try #require(Int(counted))
-      while true {
+      let calls = try Participant(undisturbed.path).calls(of: joining.rawValue)
+      try TriedSteps.each(moreThan: 15) { step in
         let directory = try TemporaryDirectory()
         let container = try directory.container()
         try joining.prepare(container)
         let late = try Participant(directory.path)
-        try late.tell("stop \(step) \(joining.rawValue)")
-        let isDone = try late.hasAnswer()
+        let isDone = try !late.stops(in: "stop \(step) \(joining.rawValue)")
         if !isDone {
           try joining.replace(in: container)
           try late.send(.continue)
@@ -83,10 +80,8 @@ struct JoiningTests {
         #expect(
           said == expected || isAfter && said.hasPrefix("error leaseLost"),
           "stopped before call \(step) of \(calls)")
-        if isDone { break }
-        step += TriedSteps.stride
+        return !isDone
       }
-      #expect(step > 15)
     }
 
     /// The other process cannot see whether this one is stopped, so only the time shows it.

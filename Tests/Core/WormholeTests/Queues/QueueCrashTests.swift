@@ -7,15 +7,11 @@ import WormholeTestSupport
 
 @Suite("A queue, whatever happens to its processes,", .blocking)
 struct QueueCrashTests {
-  /// The steps of becoming a consumer, most of which are those of a presence, have their own tests.
-  private static let shares = TriedSteps.shares
-
   @Test(
     "loses nothing and reorders nothing when its sender is killed before any of its steps",
-    arguments: shares)
+    arguments: TriedSteps.shares)
   func senderKilled(share: Int) throws {
-    var step = share
-    while true {
+    try TriedSteps.each(of: share, moreThan: 15) { step in
       let scene = try QueueScene()
       let log = scene.directory.path + "/sent"
       let wasKilled = try scene.participant().dies(of: "die \(step) queue-send q a 0 2 \(log)")
@@ -28,62 +24,47 @@ struct QueueCrashTests {
       #expect((stored...(stored + 1)).contains(count), "\(step): \(delivered)")
       checkDeliveries(delivered, of: ["a": Array(0..<count) + [9]], "killed before call \(step)")
       #expect(try scene.leftovers().isEmpty, "\(step): \(scene.directory.listing)")
-      guard wasKilled else { break }
-      step += TriedSteps.sample
+      return wasKilled
     }
-    #expect(step > 15)
   }
 
   @Test(
     "loses nothing and reorders nothing when its consumer is killed before any of its steps",
-    arguments: shares)
+    arguments: TriedSteps.shares)
   func consumerKilled(share: Int) throws {
-    var step = share
-    while true {
+    try TriedSteps.each(of: share, moreThan: 40) { step in
       let scene = try QueueScene()
       try scene.sendTogether([0, 1], from: "a")
       try scene.queue.sender("b").enqueue(0)
       try scene.queue.sender("a").enqueue(2, expires: .zero)
       try scene.queue.sender("a").enqueue(3)
-      let log = scene.directory.path + "/handled"
-      let wasKilled = try scene.participant().dies(of: "die \(step) queue-work q \(log)")
-      let handled = try scene.logged(log).compactMap(QueueScene.Delivered.init(line:))
+      let (handled, wasKilled) = try scene.kill(before: step, of: "queue-work")
       let again = try scene.drain()
       checkDeliveries(
         handled + again, of: ["a": [0, 1, 3], "b": [0]], "killed before call \(step)")
       #expect(again.count(where: { !$0.isRedelivery }) + handled.count >= 4 - 2)
       #expect(try scene.leftovers().isEmpty, "\(step): \(scene.directory.listing)")
       #expect(try scene.queue.sender("a").outcomes().map(\.status) == [.expired])
-      guard wasKilled else { break }
-      step += TriedSteps.sample
+      return wasKilled
     }
-    #expect(step > 40)
   }
 
   @Test(
     "has only one consumer, before whichever step another was stopped and later continued",
-    arguments: shares)
+    arguments: TriedSteps.shares)
   func consumerStopped(share: Int) throws {
     let first = try QueueScene()
-    let counting = try first.participant()
-    let entering = try #require(Int(try counting.ask("calls queue-consume q")))
+    let entering = try first.participant().calls(of: "queue-consume q")
     // From the last steps of becoming the consumer on.
-    var step = entering - 12 + share
-    while true {
+    try TriedSteps.each(of: share, after: entering - 12, moreThan: entering + 10) { step in
       let scene = try QueueScene()
       try scene.sendTogether([0, 1], from: "a")
       try scene.sendTogether([2], from: "a")
-      let log = scene.directory.path + "/handled"
       let late = try scene.participant()
-      try late.tell("stop \(step) queue-work q \(log)")
-      var answer: String?
-      try eventually("it is stopped, or done") {
-        if ProcessStatus.of(late.processID)?.isStopped == true { return true }
-        guard scene.isDone(late, &answer) else { return false }
-        return true
+      guard try late.stops(in: "stop \(step) queue-work q \(scene.handledLog)") else {
+        return false
       }
-      guard answer == nil else { break }
-      let handled = try scene.logged(log).compactMap(QueueScene.Delivered.init(line:))
+      let handled = try scene.handled
       let consumer = try scene.queue.consume()
       let again = try scene.drain(consumer)
       checkDeliveries(handled + again, of: ["a": [0, 1, 2]], "stopped before call \(step)")
@@ -91,33 +72,30 @@ struct QueueCrashTests {
       try scene.sendTogether([3, 4], from: "a")
       try late.send(.continue)
       let result = try late.answer()
-      let last = try scene.logged(log).compactMap(QueueScene.Delivered.init(line:))
+      let last = try scene.handled
       #expect(last.count <= handled.count + 1, "it was handling that one: \(last)")
       #expect(last.allSatisfy { $0.number < 3 }, "stopped before call \(step): \(result)")
       #expect(
         try scene.drain(consumer) == [.init("a", 3), .init("a", 4)],
         "stopped before call \(step): \(result), \(scene.directory.listing)")
       consumer.close()
-      step += TriedSteps.sample
+      return true
     }
-    #expect(step > entering + 10)
   }
 
   @Test(
     "says that a consumer has lost an entry only if the next one gets it, wherever its end was stopped",
     arguments: ["queue-acknowledge q", "queue-fail q", "queue-fail q kept"], [1, 2])
   func endStopped(end: String, together: Int) throws {
-    var step = 0
     var answers: Set<String> = []
     var lateRecords = 0
-    while true {
+    try TriedSteps.each(from: 0, by: 1) { step in
       let scene = try QueueScene()
       try scene.sendTogether(Array(0..<together), from: "a")
       let late = try scene.participant()
       #expect(try late.ask("queue-consume q") == "done")
       #expect(try late.ask("queue-next q") == "a 0")
-      try late.tell("stop \(step) \(end)")
-      guard try !late.hasAnswer() else { break }
+      guard try late.stops(in: "stop \(step) \(end)") else { return false }
       let consumer = try scene.queue.consume()
       let again = try scene.drain(consumer).map(\.number)
       try late.send(.continue)
@@ -134,7 +112,7 @@ struct QueueCrashTests {
       }
       #expect(again.suffix(together - 1) == Array(1..<together)[...])
       #expect(try scene.leftovers().isEmpty, "\(step): \(scene.directory.listing)")
-      step += 1
+      return true
     }
     #expect(answers.contains("error leaseLost") && lateRecords <= 1)
     // A processed entry that is alone ends with its first step.
@@ -219,17 +197,11 @@ struct QueueCrashTests {
     arguments: [[7], [7, 8]])
   func cancelStopped(numbers: [Int]) throws {
     var results: Set<String> = []
-    var step = TriedSteps.first
-    while true {
+    try TriedSteps.each { step in
       let scene = try QueueScene()
       let id = try scene.sendTogether(numbers, from: "a")[0]
       let late = try scene.participant()
-      try late.tell("stop \(step) queue-cancel q \(id)")
-      var answer: String?
-      try eventually("it is stopped, or done") {
-        ProcessStatus.of(late.processID)?.isStopped == true || scene.isDone(late, &answer)
-      }
-      guard answer == nil else { break }
+      guard try late.stops(in: "stop \(step) queue-cancel q \(id)") else { return false }
       let delivered = try scene.drain().map(\.number)
       let status = try scene.queue.sender("a").status(of: id)
       try late.send(.continue)
@@ -240,43 +212,23 @@ struct QueueCrashTests {
       #expect(try scene.queue.sender("a").status(of: id) == status, "\(step)")
       #expect(delivered.contains(8) == numbers.contains(8), "\(step): \(delivered)")
       #expect(try scene.drain().isEmpty, "\(step): \(scene.directory.listing)")
-      step += TriedSteps.stride
+      return true
     }
     #expect(results == ["true", "false"])
   }
 
   @Test("restores nothing when two cancel in one file, and one of them was stopped")
   func twoCancel() throws {
-    var step = TriedSteps.first
-    while true {
+    try TriedSteps.each(moreThan: 10) { step in
       let scene = try QueueScene()
       let ids = try scene.sendTogether([0, 1, 2], from: "a")
       let late = try scene.participant()
-      try late.tell("stop \(step) queue-cancel q \(ids[0])")
-      var answer: String?
-      try eventually("it is stopped, or done") {
-        ProcessStatus.of(late.processID)?.isStopped == true || scene.isDone(late, &answer)
-      }
-      guard answer == nil else { break }
+      guard try late.stops(in: "stop \(step) queue-cancel q \(ids[0])") else { return false }
       #expect(try scene.queue.sender("a").cancel(ids[1]))
       try late.send(.continue)
       #expect(try late.answer() == "true")
       #expect(try scene.drain() == [.init("a", 2)], "stopped before call \(step)")
-      step += TriedSteps.stride
-    }
-    #expect(step > 10)
-  }
-}
-
-extension QueueScene {
-  /// Returns whether a process has answered; then it will not stop any more.
-  func isDone(_ process: Participant, _ answer: inout String?) -> Bool {
-    do {
-      answer = try process.answer(within: .zero)
       return true
-    } catch {
-      // Not yet.
-      return false
     }
   }
 }

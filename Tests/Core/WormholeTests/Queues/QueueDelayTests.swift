@@ -156,23 +156,18 @@ struct QueueDelayTests {
       "loses and doubles no delayed entry if its consumer is killed before any step",
       arguments: TriedSteps.shares)
     func killed(share: Int) throws {
-      var step = share
-      while true {
+      try TriedSteps.each(of: share, moreThan: 30) { step in
         let scene = try QueueScene()
         let sender = try scene.queue.sender("a")
         let id = try sender.enqueue(0, delay: .milliseconds(1))
         try eventually("it is due") { try #require(id.due) <= Date() }
         for number in 1..<3 { try sender.enqueue(PropertyListValue(number)) }
-        let log = scene.directory.path + "/handled"
-        let wasKilled = try scene.participant().dies(of: "die \(step) queue-work q \(log)")
-        let handled = try scene.logged(log).compactMap(QueueScene.Delivered.init(line:))
+        let (handled, wasKilled) = try scene.kill(before: step, of: "queue-work")
         let again = try scene.drain()
         checkDeliveries(handled + again, of: ["a": [0, 1, 2]], "killed before call \(step)")
         #expect(try scene.leftovers().isEmpty, "\(step): \(scene.directory.listing)")
-        guard wasKilled else { break }
-        step += TriedSteps.sample
+        return wasKilled
       }
-      #expect(step > 30)
     }
   #endif
 

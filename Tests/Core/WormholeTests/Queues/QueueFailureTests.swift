@@ -47,10 +47,9 @@ import WormholeTestSupport
       "has an entry completely or not at all, leaves nothing behind, and takes the next",
       arguments: [0, 1])
     func sending(before: Int) throws {
-      var step = 0
       var failures = 0
       let refused = Mutex<Set<SystemCall>>([])
-      while true {
+      try TriedSteps.each(from: 0, by: 1) { step in
         let scene = try QueueScene()
         let sender = try scene.queue.sender("a")
         for number in 0..<before { try sender.enqueue(PropertyListValue(number)) }
@@ -76,8 +75,7 @@ import WormholeTestSupport
         let expected = Array(0..<before) + (isStored ? [7] : []) + [8]
         #expect(try scene.drain().map(\.number) == expected, "call \(step)")
         #expect(try scene.leftovers().isEmpty, "call \(step): \(scene.directory.listing)")
-        guard plan.calls > step else { break }
-        step += 1
+        return plan.calls > step
       }
       // What every entry needs, on each file system.
       #expect(refused.withLock { $0 }.isSuperset(of: [.openat, .write, .renameat2, .fsync]))
@@ -110,9 +108,8 @@ import WormholeTestSupport
 
     @Test("loses no entry that a consumer has taken or could not take")
     func consuming() throws {
-      var step = 0
       var failures = 0
-      while true {
+      try TriedSteps.each(from: 0, by: 1) { step in
         let scene = try QueueScene()
         try scene.sendTogether([0, 1], from: "a")
         try scene.sendTogether([2], from: "a")
@@ -137,8 +134,7 @@ import WormholeTestSupport
         consumer.close()
         #expect(try scene.drain().isEmpty)
         #expect(try scene.leftovers().isEmpty, "call \(step): \(scene.directory.listing)")
-        guard plan.calls > step else { break }
-        step += 1
+        return plan.calls > step
       }
       #expect(failures > 8)
     }

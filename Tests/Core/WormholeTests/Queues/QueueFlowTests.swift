@@ -65,16 +65,13 @@ import WormholeTestSupport
     func steps() throws -> (sending: Int, consuming: Int) {
       let trial = try QueueScene()
       let process = try trial.participant()
-      func calls(_ command: String) throws -> Int {
-        try #require(Int(try process.ask("calls " + command)))
-      }
       let log = trial.directory.path + "/log"
       try trial.queue.sender("b").enqueue(0)
-      let one = try calls("queue-send q a 0 1 \(log)")
-      let two = try calls("queue-send q a 1 2 \(log)")
-      let few = try calls("queue-work q \(log)")
+      let one = try process.calls(of: "queue-send q a 0 1 \(log)")
+      let two = try process.calls(of: "queue-send q a 1 2 \(log)")
+      let few = try process.calls(of: "queue-work q \(log)")
       try trial.queue.sender("b").enqueue(0)
-      let none = try calls("queue-work q \(log)")
+      let none = try process.calls(of: "queue-work q \(log)")
       return (two - one, (few - none) / 3)
     }
 

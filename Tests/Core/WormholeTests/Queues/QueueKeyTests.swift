@@ -82,9 +82,8 @@ struct QueueKeyTests {
       "or its predecessor is delivered if its sender is killed before any of its steps",
       arguments: 0..<2)
     func killed(share: Int) throws {
-      var step = share
       var results: Set<[Int]> = []
-      while true {
+      try TriedSteps.each(from: share, by: 2) { step in
         let scene = try QueueScene()
         try scene.sendTogether([0], from: "a", key: "k")
         try scene.sendTogether([1, 2], from: "a")
@@ -100,8 +99,7 @@ struct QueueKeyTests {
           #expect(delivered == delivered.sorted() && Set(delivered).isSuperset(of: [1, 2]))
         }
         #expect(try scene.leftovers().isEmpty, "\(step): \(scene.directory.listing)")
-        guard wasKilled else { break }
-        step += 2
+        return wasKilled
       }
       #expect(results.isSuperset(of: [[0, 1, 2], [1, 2, 3]]), "\(results)")
     }
@@ -111,19 +109,17 @@ struct QueueKeyTests {
       "waits alone, before whichever of its steps another process sends one under the same name",
       arguments: 0..<2)
     func stopped(share: Int) throws {
-      var step = share
-      while true {
+      try TriedSteps.each(from: share, by: 2) { step in
         let scene = try QueueScene()
         let late = try scene.participant()
-        try late.tell("stop \(step) queue-key q a k 0")
-        guard try !late.hasAnswer() else { break }
+        guard try late.stops(in: "stop \(step) queue-key q a k 0") else { return false }
         try scene.queue.sender("a").enqueue(1, key: "k")
         try late.send(.continue)
         #expect(try late.answer() == "done", "\(step)")
         let delivered = try scene.drain().map(\.number)
         #expect(delivered.count == 1, "\(step): \(delivered), \(scene.directory.listing)")
         #expect(try scene.leftovers().isEmpty, "\(step): \(scene.directory.listing)")
-        step += 2
+        return true
       }
     }
   #endif

@@ -140,8 +140,7 @@ struct QueueReceiptTests {
 
     @Test("exists if the entry does and its sender knows; after a kill at any step, never alone")
     func killed() throws {
-      var step = 0
-      while true {
+      try TriedSteps.each(from: 0, by: 1, moreThan: 8) { step in
         let scene = try QueueScene()
         let wasKilled = try scene.participant().dies(of: "die \(step) queue-keep q a 7")
         let receipts = try scene.queue.sender("a").receipts()
@@ -150,10 +149,8 @@ struct QueueReceiptTests {
         #expect(receipts.count <= delivered.count && delivered.count <= 1, "\(step)")
         #expect(wasKilled || receipts.count == 1)
         #expect(try scene.leftovers().isEmpty, "\(step): \(scene.directory.listing)")
-        guard wasKilled else { break }
-        step += 1
+        return wasKilled
       }
-      #expect(step > 8)
     }
 
     @Test(
@@ -162,8 +159,7 @@ struct QueueReceiptTests {
         Errno.noSpace, .notPermitted,
       ])
     func failing(error: Errno) throws {
-      var step = 0
-      while true {
+      try TriedSteps.each(from: 0, by: 1) { step in
         let scene = try QueueScene()
         let sender = try scene.queue.sender("a")
         let plan = Faults.Plan { [step] call, index in
@@ -178,8 +174,7 @@ struct QueueReceiptTests {
         #expect(try sender.receipts().map(\.id) == (id.map { [$0] } ?? []), "call \(step)")
         #expect(try scene.drain().count == (id == nil ? 0 : 1), "call \(step)")
         #expect(try scene.leftovers().isEmpty, "call \(step): \(scene.directory.listing)")
-        guard plan.calls > step else { break }
-        step += 1
+        return plan.calls > step
       }
     }
   #endif

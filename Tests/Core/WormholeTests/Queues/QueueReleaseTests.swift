@@ -250,8 +250,7 @@ struct QueueReleaseTests {
     "too often ends once, kept and reported, if its consumer is killed before any step",
     arguments: TriedSteps.shares, [1, 2])
   func killed(share: Int, together: Int) throws {
-    var step = share
-    while true {
+    try TriedSteps.each(of: share, moreThan: 40) { step in
       let scene = try QueueScene()
       let ids = try scene.sendTogether(Array(0..<together), from: "a")
       let log = scene.directory.path + "/log"
@@ -271,23 +270,20 @@ struct QueueReleaseTests {
       #expect(try scene.queue.failures().map(\.payload) == [0], comment())
       guard case .failed = try scene.queue.sender("a").status(of: ids[0]) else {
         Issue.record(comment())
-        return
+        return false
       }
       let handled = try scene.logged(log)
       #expect(handled.count(where: { $0 == "0" }) <= 3, comment())
       let all = Set(handled.compactMap { Int($0) }.filter { $0 > 0 } + others)
       #expect(all == Set(1..<together), comment())
       #expect(try scene.leftovers().isEmpty, comment())
-      guard wasKilled else { break }
-      step += TriedSteps.sample
+      return wasKilled
     }
-    #expect(step > 40)
   }
 
   @Test("and that failed, is sent again once if the process that does so is killed before any step")
   func retryKilled() throws {
-    var step = 0
-    while true {
+    try TriedSteps.each(from: 0) { step in
       let scene = try QueueScene()
       try scene.queue.sender("a").enqueue(7)
       let consumer = try scene.queue.consume()
@@ -299,8 +295,7 @@ struct QueueReleaseTests {
       #expect(
         try scene.drain(consumer) == [.init("a", 7)],
         "before call \(step): \(scene.directory.listing)")
-      guard wasKilled else { break }
-      step += TriedSteps.stride
+      return wasKilled
     }
   }
 }

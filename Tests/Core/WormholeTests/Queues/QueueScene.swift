@@ -108,7 +108,7 @@ struct QueueScene {
 
   /// Returns the names in a part of the queue.
   func names(_ part: String) throws(Errno) -> [String] {
-    try FileDescriptor.open(place + "/" + part, [.readOnly, .directory]).entries().map(\.name.text)
+    try TemporaryDirectory.names(of: place + "/" + part)
   }
 
   var isOnEtcd: Bool { keys != nil }
@@ -134,15 +134,23 @@ struct QueueScene {
     return all
   }
 
+  /// The file in which processes note what they have handled.
+  var handledLog: String { directory.path + "/handled" }
+
+  var handled: [Delivered] {
+    get throws { try logged(handledLog).compactMap(Delivered.init(line:)) }
+  }
+
+  /// Has a process handle what waits, until it is killed before one of its calls or has done all.
+  func kill(
+    before step: Int, of verb: String
+  ) throws -> (handled: [Delivered], wasKilled: Bool) {
+    let wasKilled = try participant().dies(of: "die \(step) \(verb) q \(handledLog)")
+    return (try handled, wasKilled)
+  }
+
   func logged(_ log: String) throws -> [Substring] {
-    do throws(Errno) {
-      let bytes = try FileDescriptor.open(log, .readOnly).readToEnd(
-        expectedBytes: 0, maximumBytes: 1 << 20)
-      return String(decoding: bytes, as: UTF8.self).split(separator: "\n")
-    } catch {
-      guard error == .noSuchFile else { throw error }
-      return []
-    }
+    try ItemText.read(log)?.split(separator: "\n") ?? []
   }
 }
 

@@ -186,8 +186,7 @@ struct QueueWorkerTests {
       "loses nothing when one is killed before any step of taking over from another",
       arguments: TriedSteps.shares)
     func killedTakingOver(share: Int) throws {
-      var step = share
-      while true {
+      try TriedSteps.each(of: share, moreThan: 60) { step in
         let scene = try QueueScene()
         try scene.sendTogether([0, 1], from: "a")
         try scene.queue.sender("b").enqueue(0)
@@ -196,18 +195,14 @@ struct QueueWorkerTests {
         #expect(try dead.ask("queue-next q") == "a 0")
         #expect(try dead.ask("queue-acknowledge q") == "done")
         try dead.end()
-        let log = scene.directory.path + "/handled"
-        let wasKilled = try scene.participant().dies(of: "die \(step) queue-share q \(log)")
-        let handled = try scene.logged(log).compactMap(QueueScene.Delivered.init(line:))
+        let (handled, wasKilled) = try scene.kill(before: step, of: "queue-share")
         let worker = try scene.queue.work()
         let again = try scene.drain(worker)
         worker.close()
         checkDeliveries(handled + again, of: ["a": [1], "b": [0]], "killed before call \(step)")
         #expect(try scene.leftovers().isEmpty, "\(step): \(scene.directory.listing)")
-        guard wasKilled else { break }
-        step += TriedSteps.sample
+        return wasKilled
       }
-      #expect(step > 60)
     }
   #endif
 
@@ -215,13 +210,12 @@ struct QueueWorkerTests {
   @Test("has each job done when two of four are killed and one is stopped; repeats are marked")
   func jobs() throws {
     let jobs = Program.environment("JOBS").flatMap { Int($0) } ?? 1_000
-    let log = scene.directory.path + "/handled"
     try send(0..<jobs)
     let workers = try (0..<4).map { _ in try scene.participant() }
-    for worker in workers { try worker.tell("queue-share q \(log) 60") }
+    for worker in workers { try worker.tell("queue-share q \(scene.handledLog) 60") }
     func reach(_ part: Double) throws {
       try eventually("\(part) of the jobs are done", within: .seconds(100)) {
-        try Double(scene.logged(log).count) >= Double(jobs) * part
+        try Double(scene.logged(scene.handledLog).count) >= Double(jobs) * part
       }
     }
     try reach(0.1)
@@ -234,7 +228,7 @@ struct QueueWorkerTests {
     try eventually("all jobs are done", within: .seconds(100)) { try isDone() }
     // An optimized build would release, and so kill, them earlier.
     withExtendedLifetime(workers) {}
-    let handled = try scene.logged(log).compactMap(QueueScene.Delivered.init(line:))
+    let handled = try scene.handled
     // The stopped one may have had an entry in its hands: it finds out when it acknowledges it.
     let first = handled.filter { !$0.isRedelivery }.map(\.number)
     #expect(first.count == Set(first).count, "one came twice, unmarked")
@@ -324,9 +318,7 @@ struct QueueWorkerTests {
       for number in [3, 30] {
         while workers.count < number { workers.append(try scene.queue.work()) }
         // A join that a busy machine delays looks once more, so the cost is the least of three.
-        let joins = try (0..<3).map { _ in
-          try #require(Int(try scene.participant().ask("calls queue-join q")))
-        }
+        let joins = try (0..<3).map { _ in try scene.participant().calls(of: "queue-join q") }
         counts.append(joins.min() ?? 0)
       }
       #expect(counts[1] <= counts[0] + 2, "\(counts)")

@@ -180,13 +180,10 @@ struct SharedBatchTests {
       "are neither lost nor doubled when a worker is killed before any step of sharing them",
       arguments: TriedSteps.shares)
     func killed(share: Int) throws {
-      var step = share
-      while true {
+      try TriedSteps.each(of: share, moreThan: 60) { step in
         let scene = try QueueScene()
         let ids = try scene.sendTogether([0, 1, 2], from: "a", keeping: [1])
-        let log = scene.directory.path + "/handled"
-        let wasKilled = try scene.participant().dies(of: "die \(step) queue-share q \(log)")
-        let handled = try scene.logged(log).compactMap(QueueScene.Delivered.init(line:))
+        let (handled, wasKilled) = try scene.kill(before: step, of: "queue-share")
         let workers = try (0..<2).map { _ in try scene.queue.work() }
         let again = try workers.flatMap(scene.drain)
         for worker in workers { worker.close() }
@@ -195,10 +192,8 @@ struct SharedBatchTests {
         #expect(try ids.allSatisfy { try sender.status(of: $0) == .processed })
         try sender.forget(ids[1])
         #expect(try scene.leftovers().isEmpty, "\(step): \(scene.directory.listing)")
-        guard wasKilled else { break }
-        step += TriedSteps.sample
+        return wasKilled
       }
-      #expect(step > 60)
     }
   #endif
 }

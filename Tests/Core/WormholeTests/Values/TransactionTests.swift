@@ -159,15 +159,12 @@ struct TransactionTests {
       .onlyDirectories("the steps are system calls"),
       arguments: TriedSteps.shares, Self.verbs)
     func killed(share: Int, verb: String) throws {
-      var step = share
       var wasVisible = false
-      while true {
+      try TriedSteps.each(of: share, moreThan: 100) { step in
         let scene = try TransactionTests()
         try scene.begin()
         let victim = try Participant(scene.directory.path)
-        try victim.tell("die \(step) \(verb) \(Self.change) 2")
-        let wasKilled = try !victim.hasAnswer()
-        try victim.end()
+        let wasKilled = try victim.dies(of: "die \(step) \(verb) \(Self.change) 2")
         // Nobody has changed anything since.
         let state = try scene.state()
         #expect(
@@ -179,11 +176,11 @@ struct TransactionTests {
         try scene.check(state, versions, step)
         if !wasKilled {
           #expect(state == Self.after)
-          break
+          return false
         }
-        step += TriedSteps.stride
+        return true
       }
-      #expect(step > 100 && wasVisible)
+      #expect(wasVisible)
     }
 
     /// Some are changed by another process, the others are swept.
@@ -208,13 +205,11 @@ struct TransactionTests {
       .onlyDirectories("the steps are system calls"),
       arguments: TriedSteps.shares, Self.verbs)
     func stopped(share: Int, verb: String) throws {
-      var step = share
-      while true {
+      try TriedSteps.each(of: share, moreThan: 60) { step in
         let scene = try TransactionTests()
         for name in ["a", "b"] { try scene.container.value(name).replace(with: 1) }
         let late = try Participant(scene.directory.path)
-        try late.tell("stop \(step) \(verb) a,b 2")
-        let isDone = try late.hasAnswer()
+        let isDone = try !late.stops(in: "stop \(step) \(verb) a,b 2")
         let found = try scene.state(["a", "b"])
         #expect(found == [1, 1] || found == [3, 3], "stopped before call \(step)")
         // Each of these takes a lease over.
@@ -231,10 +226,8 @@ struct TransactionTests {
           try scene.state(["a", "b"]) == [103, 113], "call \(step): \(scene.directory.listing)")
         _ = try scene.container.sweep()
         #expect(try scene.container.report().leftovers.isEmpty, "call \(step)")
-        if isDone { break }
-        step += TriedSteps.stride
+        return !isDone
       }
-      #expect(step > 60)
     }
 
     @Test(

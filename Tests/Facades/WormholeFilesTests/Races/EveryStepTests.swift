@@ -55,9 +55,7 @@
     }
 
     private func prepare(_ change: Change) throws {
-      let script = "cd '\(scene.items)'; rm -rf item place; \(change.prepare)"
-      let shell = try ChildProcess("sh", ["-ec", script])
-      #expect(try shell.wait(until: soon) == .exited(0))
+      try scene.directory.shell("rm -rf item place; \(change.prepare)", in: "items")
     }
 
     private func state() throws -> String {
@@ -71,9 +69,9 @@
     /// Returns the number of system calls of the change.
     private func calls(_ change: Change) throws -> Int {
       try prepare(change)
-      let answer = try participant().ask("calls " + command(change))
+      let calls = try participant().calls(of: command(change))
       #expect(try state() == change.new)
-      return try #require(Int(answer))
+      return calls
     }
 
     private func steps(_ change: Change) throws -> [Int] {
@@ -104,15 +102,7 @@
       var isNew = false
       for step in try steps(change) {
         try prepare(change)
-        let victim = try participant()
-        try victim.tell("die \(step) " + command(change))
-        let isEnd = try victim.hasAnswer()
-        if isEnd {
-          #expect(try victim.answer() == "done")
-          try victim.end()
-        } else {
-          #expect(try victim.wait() == .killed(signal: 9))
-        }
+        let isEnd = try !participant().dies(of: "die \(step) " + command(change))
         let found = try state()
         #expect(
           found == (isNew ? change.new : found == change.new ? change.new : change.old),
@@ -147,8 +137,7 @@
       for step in try steps(change) {
         try prepare(change)
         let late = try participant()
-        try late.tell("stop \(step) " + command(change))
-        if try late.hasAnswer() {
+        guard try late.stops(in: "stop \(step) " + command(change)) else {
           #expect(try late.answer() == "done")
           #expect(try state() == change.new)
           return
