@@ -96,6 +96,20 @@ struct Session {
     return Outcome(status: status, output: try text(output), errors: try text(errors))
   }
 
+  /// Whether a script succeeds here; if not, says what is missing.
+  static func succeeds(
+    _ script: String, with wrapper: [String] = [], missing: String
+  ) -> Bool {
+    do {
+      let trial = try Session().shell(script, with: wrapper)
+      if trial.status != 0 { print("skipped: no \(missing) here: \(trial.errors)") }
+      return trial.status == 0
+    } catch {
+      print("skipped: no \(missing) here: \(error)")
+      return false
+    }
+  }
+
   private func run(
     _ words: [String], _ variables: [String], _ output: String, _ errors: String,
     within limit: Duration

@@ -335,15 +335,6 @@ enum Mounting {
   static let wrapper =
     Program.effectiveUser == 0 ? ["unshare", "-m"] : ["unshare", "--map-root-user", "-m"]
 
-  static let isPossible: Bool = {
-    do {
-      let session = try Session()
-      let trial = try session.shell("mount -t tmpfs tmpfs \"$C\"", with: wrapper)
-      if trial.status != 0 { print("skipped: no mounts here: \(trial.errors)") }
-      return trial.status == 0
-    } catch {
-      print("skipped: no mounts here: \(error)")
-      return false
-    }
-  }()
+  static let isPossible = Session.succeeds(
+    "mount -t tmpfs tmpfs \"$C\"", with: wrapper, missing: "mounts")
 }

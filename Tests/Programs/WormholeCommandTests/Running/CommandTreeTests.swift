@@ -117,19 +117,6 @@ struct CommandTreeTests {
     }
   }
 
-  @Test("keeps its file when its starter is killed")
-  func killed() throws {
-    let outcome = try Session().shell(
-      Self.setUp + """
-        holds wormhole lock c -- sh -c "$work"
-        kill -KILL $pid; gone $pid
-        wormhole lock c --timeout 0.3 -- sh -c "$add"; echo $?
-        wormhole lock c --timeout 100 -- sh -c "$add" & second=$!
-        : >go; wait $second; cat c
-        """)
-    #expect(outcome.output == "1\n101\n", "\(outcome)")
-  }
-
   /// The kernel kills the first process with `wormhole`, and no other.
   @Test("under a name is ended with its starter: what is left by the next one, before it begins")
   func killedNames() throws {

@@ -34,14 +34,8 @@ struct NoThreadTests {
     }
 
     var isPossible: Bool {
-      do {
-        let trial = try Session().shell(function + "eval \"timeout 9 $few true\"")
-        if trial.status != 0 { print("skipped: \(rawValue): \(trial.errors)") }
-        return trial.status == 0
-      } catch {
-        print("skipped: \(rawValue): \(error)")
-        return false
-      }
+      Session.succeeds(
+        function + "eval \"timeout 9 $few true\"", missing: "such shortage (\(rawValue))")
     }
   }
 
@@ -103,9 +97,7 @@ struct NoThreadTests {
       few=${few}renameat2,sync_file_range:error=EPERM
 
       """#
-    guard try Session().shell(few + "$few true").status == 0 else {
-      return print("skipped: strace is missing, or not permitted here")
-    }
+    guard Session.succeeds(few + "$few true", missing: "strace") else { return }
     let outcome = try Session().shell(
       few + #"""
         for round in 1 2; do

@@ -46,29 +46,6 @@ struct OrphanTests {
     #expect(outcome.output == "1\n11\n", "\(outcome)")
   }
 
-  /// ```
-  /// first's command         first's wormhole        second
-  /// reads 0
-  /// is stopped              is stopped, or not
-  ///                                                 ends the command, adds ten
-  /// would be continued      is continued, says so
-  /// ```
-  @Test("is ended before another one gets its lock, if it is stopped", arguments: [false, true])
-  func stopped(_ isWholeJob: Bool) throws {
-    let outcome = try Session().shell(
-      """
-      mkfifo "$T/out"; echo 0 >c
-      holds setsid wormhole lock c -- sh -c '
-        echo $$ >main; n=$(cat c); echo in >"$T/in"; cat "$T/out"; echo $((n + 1)) >c'
-      kill -STOP \(isWholeJob ? "-$pid" : "$(cat main)"); stopped $(cat main)
-      wormhole lock c --timeout 100 -- sh -c 'echo $(($(cat c) + 10)) >c'; gone $(cat main)
-      kill -CONT -$pid; wait $pid; echo $?; cat c; ls -A | grep coordination
-      """)
-    #expect(outcome.output == "137\n10\n", "\(outcome)")
-    if isWholeJob { #expect(outcome.errors.hasPrefix("wormhole: cannot keep c: process ")) }
-    #expect(outcome.errors.contains("sh was killed by signal 9"), "\(outcome.errors)")
-  }
-
   @Test(
     "ends with wormhole, where it has nothing to lose",
     arguments: [

@@ -51,14 +51,5 @@ private enum OwnBoots {
 
     """
 
-  static let arePossible: Bool = {
-    do {
-      let trial = try Session().shell(inside + "inside true")
-      if trial.status != 0 { print("skipped: no such containers here: \(trial.errors)") }
-      return trial.status == 0
-    } catch {
-      print("skipped: no such containers here: \(error)")
-      return false
-    }
-  }()
+  static let arePossible = Session.succeeds(inside + "inside true", missing: "such containers")
 }

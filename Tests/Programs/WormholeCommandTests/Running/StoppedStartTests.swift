@@ -8,16 +8,7 @@ struct StoppedStartTests {
     "queue take q -- sh work", "log read l --subscriber me", "update x -- sh work",
   ]
 
-  private static let isPossible: Bool = {
-    do {
-      let trial = try Session().shell("strace -f -qq -o null true")
-      if trial.status != 0 { print("skipped: no strace: \(trial.errors)") }
-      return trial.status == 0
-    } catch {
-      print("skipped: no strace here: \(error)")
-      return false
-    }
-  }()
+  private static let isPossible = Session.succeeds("strace -f -qq -o null true", missing: "strace")
 
   /// ```
   /// late    stopped before a call; continued: does its work

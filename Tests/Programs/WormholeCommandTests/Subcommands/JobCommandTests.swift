@@ -85,24 +85,6 @@ import WormholeTestSupport
         """, "\(outcome)")
   }
 
-  @Test("With -j 4 as many run at once, and the worker goes on until it is asked to end")
-  func jobs() throws {
-    let outcome = try Session().shell(
-      """
-      mkfifo gate; n=0
-      while [ $((n += 1)) -le 5 ]; do
-        wormhole queue put jobs -- sh -c 'echo $1 >>"$T/heard"; cat gate; exit $1' sh $n >"$T/null"
-      done
-      wormhole queue take jobs --run -j 4 2>said & pid=$!
-      hears 1 2 3 4; wormhole queue list jobs --json | grep -c taken
-      : >gate; until test "$(wc -l <"$T/heard")" = 5; do sleep 0.01; : >gate; done
-      until test "$(wormhole queue list jobs --json | grep -c failed)" = 5; do sleep 0.01; done
-      kill $pid; wait $pid; wormhole queue list jobs | grep -o 'status [1-5]' | sort
-      """)
-    #expect(
-      outcome.output == "4\nstatus 1\nstatus 2\nstatus 3\nstatus 4\nstatus 5\n", "\(outcome)")
-  }
-
   @Test("leaves the end of its output, and of about a hundred that ended", .bothEngines)
   func bounds() throws {
     let outcome = try Session().shell(

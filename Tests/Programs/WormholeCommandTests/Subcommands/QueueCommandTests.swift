@@ -33,16 +33,8 @@ import WormholeTestSupport
         """, "\(outcome)")
   }
 
-  private static let mayTrace: Bool = {
-    do {
-      let isTraced = try Session().shell(#"strace -f -o "$T/calls" true"#).status == 0
-      if !isTraced { print("skipped: strace is missing, or not permitted here") }
-      return isTraced
-    } catch {
-      print("skipped: \(error)")
-      return false
-    }
-  }()
+  private static let mayTrace = Session.succeeds(
+    #"strace -f -o "$T/calls" true"#, missing: "strace")
 
   @Test("This and all other commands say that there is no container, and none ends by a signal")
   func missing() throws {
@@ -118,29 +110,6 @@ import WormholeTestSupport
         wormhole: the queue "jobs" is empty
 
         """, "\(outcome)")
-  }
-
-  /// ```
-  /// first                       second
-  /// its command has 1
-  ///                             waits for an entry
-  /// is killed with its command
-  ///                             gets 1, marked
-  /// ```
-  @Test("What a killed process has taken goes to one that waits", .bothEngines)
-  func killed() throws {
-    let outcome = try Session().shell(
-      """
-      wormhole queue put jobs 1 >"$T/null"
-      mkfifo "$T/in"
-      wormhole queue take jobs -- sh -c 'echo $$ >"$T/in"; exec sleep 60' & one=$!
-      read -r command <"$T/in"
-      start queue take jobs --details >"$T/heard"
-      kill -9 $one
-      finish; echo $?
-      grep -o '"redelivery":[a-z]*' "$T/heard"; gone $command
-      """, within: .seconds(60))
-    #expect(outcome.output == "0\n\"redelivery\":true\n", "\(outcome)")
   }
 
   /// ```
@@ -416,18 +385,6 @@ import WormholeTestSupport
     #expect(outcome.output == "0\n0\n1\n64\n2\n1\n1\n0\n2\n1\n", "\(outcome)")
   }
 
-  @Test("--follow goes on until it is asked to end, with status 0")
-  func following() throws {
-    let outcome = try Session().shell(
-      """
-      start queue take jobs --follow >"$T/heard"
-      wormhole queue put jobs 1 >"$T/null"; hears 1
-      wormhole queue put jobs 2 >"$T/null"; hears 2
-      kill -TERM $pid; finish; echo $?
-      """)
-    #expect(outcome.output == "0\n", "\(outcome)")
-  }
-
   @Test("A list for people has a row for each queue and each entry")
   func lists() throws {
     let outcome = try Session().shell(
@@ -446,16 +403,6 @@ import WormholeTestSupport
         "waiting":1,
 
         """, "\(outcome)")
-  }
-
-  @Test("When one of several takers is killed, the others end, and the status says so")
-  func killedTaker() throws {
-    let outcome = try Session().shell(
-      """
-      start queue take jobs --follow -j 3 -- true
-      kill -KILL "$(pgrep -P $pid | head -n 1)"; finish; echo $?; pgrep -P $pid | wc -l
-      """)
-    #expect(outcome.output == "137\n0\n", "\(outcome)")
   }
 
   @Test("A limit ends what a command has started, too")

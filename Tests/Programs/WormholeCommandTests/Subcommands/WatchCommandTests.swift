@@ -105,33 +105,6 @@ struct WatchCommandTests {
     #expect(outcome.output == "77\n", "\(outcome)")
   }
 
-  @Test("Several watchers of one item are all notified")
-  func several() throws {
-    let outcome = try Session().shell(
-      """
-      echo 1 >f
-      start watch f >"$T/heard"; first=$pid
-      wormhole watch f --count 1 >"$T/other" 2>"$T/second" & second=$!
-      says "$T/second" listening
-      wormhole lock f -- sh -c 'echo 2 >f'
-      hears 'f MODIFY'; wait $second; cat "$T/other"
-      kill $first; finish
-      """)
-    #expect(outcome.output == "f MODIFY\n", "\(outcome)")
-  }
-
-  @Test("For a directory behind a link, paths within it are reported")
-  func link() throws {
-    let outcome = try Session().shell(
-      """
-      mkdir d; ln -s d l
-      start watch l >"$T/heard"
-      touch d/a
-      hears 'l/ CREATE a'; kill $pid; finish; head -1 "$T/heard"
-      """)
-    #expect(outcome.output == "l/ CREATE a\n", "\(outcome)")
-  }
-
   @Test("A link that is pointed elsewhere is followed")
   func linkPointedElsewhere() throws {
     let outcome = try Session().shell(
