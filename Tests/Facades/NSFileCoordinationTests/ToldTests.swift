@@ -55,25 +55,6 @@ struct ToldTests {
     }
   }
 
-  // writer                  this process
-  // is in its accessor
-  //                         reads the old item, without a coordinator
-  //                         stops the writer, and coordinates a read: the old item
-  @Test("but not from a writer that is stopped, and not without a coordinator")
-  func others() throws {
-    let writer = try Participant(directory.path)
-    #expect(try writer.ask("writing \(note.path)").hasPrefix("inside "))
-    #expect(try writer.ask("put new") == "done")
-    #expect(text(note) == "0")
-    let stop = try Suspended(writer, by: .signal)
-    var seen = ""
-    NSFileCoordinator().coordinate(readingItemAt: note, options: [], error: nil) { seen = text($0) }
-    #expect(seen == "0")
-    try stop.resume()
-    #expect(try writer.ask("leave") == "done")
-    #expect(text(note) == "new")
-  }
-
   private func change(
     _ note: URL, _ options: NSFileCoordinator.WritingOptions, to text: String, tell: () -> Void
   ) {

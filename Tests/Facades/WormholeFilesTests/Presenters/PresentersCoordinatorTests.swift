@@ -126,20 +126,6 @@ struct PresentersCoordinatorTests {
       RegisteredPresenter.registered(presenter)?.path == ItemPath(scene.path("d/file")))
   }
 
-  @Test("one saves through a coordinator of its own before another's read, which sees it")
-  func saving() throws {
-    let saver = SavingPresenter(url("d/file"))
-    try FileCoordinator.addFilePresenter(saver)
-    defer { FileCoordinator.removeFilePresenter(saver) }
-    let text = try FileCoordinator().coordinate(readingItemAt: url("d/file")) { place in
-      let file = try FileDescriptor.open(place.path, .readOnly)
-      return String(
-        decoding: try file.readToEnd(expectedBytes: 5, maximumBytes: 100), as: UTF8.self)
-    }
-    #expect(text == "saved")
-    #expect(saver.failure == nil)
-  }
-
   @Test("a deletion is accommodated by all presenters concerned except the coordinator's own")
   func deleting() throws {
     try scene.presenting("d/file") { item in
@@ -250,31 +236,6 @@ struct PresentersCoordinatorTests {
       try scene.shell("echo others > d/file")
       try scene.wait(other, for: "changed")
       #expect(!other.heard.contains { $0.hasPrefix("moved") })
-    }
-  }
-}
-
-/// A presenter that saves on request, as an editor does.
-private final class SavingPresenter: FilePresenter {
-  let presentedItemQueue = DispatchQueue(label: "saving-presenter")
-  let presentedItemURL: URL?
-  private let error = Mutex<String?>(nil)
-
-  init(_ url: URL) { presentedItemURL = url }
-
-  var failure: String? { error.withLock { $0 } }
-
-  func savePresentedItemChanges(completionHandler: @escaping @Sendable ((any Error)?) -> Void) {
-    guard let url = presentedItemURL else { return completionHandler(nil) }
-    do {
-      try FileCoordinator(filePresenter: self).coordinate(writingItemAt: url) { place in
-        let file = try FileDescriptor.open(place.path, [.writeOnly, .create, .truncate])
-        try file.writeAll(Array("saved".utf8))
-      }
-      completionHandler(nil)
-    } catch {
-      self.error.withLock { $0 = "\(error)" }
-      completionHandler(error)
     }
   }
 }
