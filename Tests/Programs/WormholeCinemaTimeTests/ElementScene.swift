@@ -23,14 +23,6 @@ final class ElementScene {
 
   func watch() throws -> StorySide { try cast.start(.watch) }
 
-  /// Starts both, and waits until the watch's greeting is over.
-  func both() throws -> (phone: StorySide, watch: StorySide) {
-    let sides = (phone: try phone(), watch: try watch())
-    _ = try sides.watch.notices("the phone has verified it", count: 1)
-    _ = try sides.phone.wait(for: "state", toShow: "reachable true")
-    return sides
-  }
-
   /// Plays a side in this process.
   func played(_ role: WCSession.Role, script: [Counterpart.Step] = []) throws -> Counterpart {
     let player = Counterpart(

@@ -104,13 +104,6 @@ struct ScreenDrawingTests {
     #expect(isMoved == (size.rows < 20))
   }
 
-  @Test("has an ellipsis where a title is cut")
-  func ellipsis() {
-    let lines = ScreenScene.films.lines(.init(columns: 20, rows: 8))
-    #expect(lines.contains { $0.contains("The Flyi…") })
-    #expect(!ScreenScene.films.lines(.init(columns: 80, rows: 24)).joined().contains("…"))
-  }
-
   @Test(
     "has no colours without colours, and only characters on a dumb terminal",
     arguments: ScreenScene.allCases)

@@ -94,23 +94,6 @@ struct TerminalTests {
     }
   }
 
-  @Test("a screen changes when the other side buys a ticket")
-  func livelyScreen() throws {
-    defer { cast.end() }
-    let watch = try Window("watch", cast.directory, columns: 80, rows: 24)
-    try watch.wait(for: "No tickets yet")
-    let phone = try cast.start(.phone)
-    _ = try phone.answer("buy 23523")
-    try watch.wait(for: "Africa Screams │")
-    try watch.press("t")
-    try watch.wait(for: "[Tickets 1]")
-    try watch.press("\r")
-    try watch.wait(for: "█ ▄▄▄▄▄ █")
-    watch.forget()
-    try watch.press("q")
-    try watch.wait(for: "status 0")
-  }
-
   // The other side's death used to go unnoticed after it had been stopped during a send.
   @Test("shows that the other side is stopped, continued and killed, without a key press")
   func reach() throws {
