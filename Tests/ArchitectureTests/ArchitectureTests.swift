@@ -109,6 +109,11 @@ struct ArchitectureTests {
   @Test("never use PropertyListSerialization")
   func forbidden() throws {
     try expectNothing { forbiddenFindings(in: $0, path: $1.path) }
+    let text = SourceText(
+      "/// Not PropertyListSerialization.\nlet a = \"PropertyListSerialization\"\n"
+        + "PropertyListSerialization.data()\nlet a = try root.handle().descriptor.rawValue\n"
+        + "let handle = try root.handle()\nlet a = handle.descriptor.rawValue")
+    #expect(forbiddenFindings(in: text, path: "F").map(\.line) == [3, 4])
   }
 
   @Test("calculate with the times of files and of the clock in one place")
@@ -124,6 +129,15 @@ struct ArchitectureTests {
   @Test("argue for everything that may hide an error, crash or race")
   func argued() throws {
     try expectNothing { unarguedFindings(in: $0, path: $1.path) }
+    let without = SourceText(
+      "// It fails only if nobody listens.\n\ntry? a()\n// fine\nlet a = try! b()\n"
+        + "let why = \"// this is no comment\"\nfinal class A: @unchecked Sendable {}\n"
+        + "// MARK: - Things that may fail\nfatalError(\"never\")\nprint(\"\\(try? a())\")")
+    #expect(unarguedFindings(in: without, path: "F").map(\.line) == [3, 5, 7, 9, 10])
+    let with = SourceText(
+      "// It fails only\n// if nobody listens.\ntry? a()\nlet a = try! b()  // It is there by now.\n"
+        + "/* It is used by one only. */\nnonisolated(unsafe) var c = 1\nretry?.cancel(\"try! b\")")
+    #expect(unarguedFindings(in: with, path: "F").isEmpty)
   }
 
   @Test("cite only what is in the repository, and only rules that are written down")
@@ -147,6 +161,15 @@ struct ArchitectureTests {
   @Test("document everything public")
   func documented() throws {
     try expectNothing { undocumentedFindings(in: $0, path: $1.path) }
+    let without = SourceText(
+      "// A thing.\npublic struct A {\n///\n  public private(set) var a = 1\n/// A thing.\n\n"
+        + "@discardableResult public func a()\n/// A thing.\nlet b = 1\nopen class func c()\n"
+        + "/// A thing.\npublic extension A {")
+    #expect(undocumentedFindings(in: without, path: "F").map(\.line) == [2, 4, 7, 10, 12])
+    let with = SourceText(
+      "/// A thing.\n@available(\n  *, deprecated,\n  message: \"x (y)\"\n)\npublic func a()\n"
+        + "public import A\npackage func b()\npublic var description: String {\nopen(path, flags)")
+    #expect(undocumentedFindings(in: with, path: "F").isEmpty)
   }
 
   @Test("show an example at every public type")

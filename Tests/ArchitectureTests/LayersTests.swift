@@ -20,22 +20,6 @@ struct LayersTests {
     #expect(Layers.findings(in: SourceText(text), of: "WormholeSystem", path: "F.swift").isEmpty)
   }
 
-  @Test("finds several imports, each with its line")
-  func several() {
-    let text = SourceText("// import C\nimport A; import B\n\n@testable import struct D.E\n")
-    #expect(
-      imports(of: text) == [
-        Import(module: "A", line: 2), Import(module: "B", line: 2), Import(module: "D", line: 4),
-      ])
-    #expect(
-      Layers.findings(in: text, of: "WormholeShims", path: "Sources/F.swift").map(\.description)
-        == [
-          "Sources/F.swift:2: WormholeShims may not import A",
-          "Sources/F.swift:2: WormholeShims may not import B",
-          "Sources/F.swift:4: WormholeShims may not import D",
-        ])
-  }
-
   @Test(
     "ignores everything else",
     arguments: [
@@ -44,20 +28,6 @@ struct LayersTests {
     ])
   func others(text: String) {
     #expect(imports(of: SourceText(text)).isEmpty)
-  }
-
-  @Test(
-    "refuses modules above, beside or outside",
-    arguments: [
-      ("Wormhole", "WormholeInspection"),
-      ("WormholePropertyLists", "WormholeSystem"), ("WormholeSystem", "WormholePropertyLists"),
-      ("WormholeSystem", "FoundationEssentials"), ("GroupDefaults", "Foundation"),
-      ("WormholeFiles", "WormholePeers"), ("Wormhole", "Musl"), ("WormholeTorture", "Glibc"),
-      ("WormholeBenchmarks", "WormholeShims"), ("NewRoom", "Synchronization"),
-    ])
-  func refused(target: String, module: String) {
-    let text = SourceText("import \(module)")
-    #expect(Layers.findings(in: text, of: target, path: "F.swift").count == 1)
   }
 
   @Test("reads targets and their dependencies from a manifest")
