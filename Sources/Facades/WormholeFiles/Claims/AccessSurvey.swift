@@ -17,6 +17,8 @@ struct AccessSurvey {
   /// In a directory whose contents are claimed: the sites in it, and the items that readers have
   /// locked, without a site.
   private var inside: [(path: ItemPath, site: ItemSite?)] = []
+  /// For the leases of these sites.
+  private var requests: [ItemPath: LeaseRequest] = [:]
   /// Stopped readers; they notice it when they continue.
   private var passed: Set<ItemPath> = []
 
@@ -107,7 +109,7 @@ struct AccessSurvey {
   /// Forgets what holds only under a claim: that there are no readers, and what is in a directory.
   mutating func forgetFindings() {
     for (_, site) in inside { if let site { forgetClaims(at: site) } }
-    (readers, inside, passed) = ([:], [], [])
+    (readers, inside, passed, requests) = ([:], [], [], [:])
   }
 }
 
@@ -142,7 +144,9 @@ extension AccessSurvey {
       case .present(let name): return (name.holder, what)
       case .removable(let name, let isAlive):
         // Not just ignored: it would publish into the old directory, where no process sees it.
-        guard try site.takeOver(name, isAlive: isAlive) else { return (name.holder, what) }
+        guard try site.takeOver(name, isAlive: isAlive, continuing: &requests[path]) else {
+          return (name.holder, what)
+        }
       }
     }
   }

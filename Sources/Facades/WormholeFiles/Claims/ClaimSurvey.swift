@@ -147,14 +147,25 @@ extension ItemSite {
 
   /// Takes the lease, and takes over a claim.
   ///
+  /// - Parameter request: kept between looks, because only a wait for the lease's holder shows that
+  ///   it is stopped.
   /// - Returns: false if another process now has the lease.
-  func takeOver(_ name: ClaimName, isAlive: Bool) throws -> Bool {
+  func takeOver(
+    _ name: ClaimName, isAlive: Bool, continuing request: inout LeaseRequest?
+  ) throws -> Bool {
     do {
-      let lease = try leaseRequest(until: .now).run()
-      return try withExtendedLifetime(lease) {
-        try takeOver(name, isAlive: isAlive, under: lease)
+      while true {
+        let step = try step(toLease: &request, until: .now + Value.standardWait) { lease in
+          .done(try takeOver(name, isAlive: isAlive, under: lease))
+        }
+        switch step {
+        case .done(let isTaken): return isTaken
+        case .wait: return false
+        default: continue
+        }
       }
     } catch let error as AppGroupError where [.timedOut, .leaseLost].contains(error.code) {
+      request = nil
       return false
     } catch let error as Errno where error == .staleHandle {
       // The last process has removed the site.
