@@ -23,7 +23,7 @@ package final class LeaseSite: Sendable {
   package var containerPath: String? { home.container?.path }
 
   package static let lease = "lease"
-  static let held = "lease/held"
+  package static let held = "lease/held"
   /// The file that the lease of a value protects, if the value is not a notification's state or a role.
   package static let value = "value.plist"
   /// The process that last took the lease over.

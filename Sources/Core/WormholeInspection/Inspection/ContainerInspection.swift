@@ -65,6 +65,9 @@ struct ContainerInspection {
     guard leftover.kind == .abandonedChange else { return true }
     guard let owner = leftover.owner else { return isAbandoned(transaction: name) }
     guard name == LeaseSite.transaction else { return true }
+    // A process that has the lease removes the note at the end of its transaction.
+    let held = self.status(owner.path + "/" + LeaseSite.held)
+    if let held, locks?.holders(of: held).isEmpty == false { return false }
     // The report names it if it cannot be read.
     let nonce = try? Transaction.nonce(notedAt: owner.path, in: container.root)
     return nonce.map { isAbandoned(transaction: $0) } ?? false
