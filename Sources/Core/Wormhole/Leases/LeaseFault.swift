@@ -1,8 +1,9 @@
 import Synchronization
 
-/// A rule that a test program leaves out, to show that its checks find the loss.
+/// A rule that a test program leaves out, or a former defect that it switches on again, to show that its
+/// checks find it.
 ///
-/// Only a debug build can leave one out; a release build has no such branch.
+/// Only a debug build can do that; a release build has no such branch.
 package enum LeaseFault: String, Sendable, CaseIterable {
   /// The staged file is created and renamed by path, not through the holder's descriptor, so it may
   /// land in a successor's lease: violates rule 2.
@@ -58,6 +59,54 @@ package enum LeaseFault: String, Sendable, CaseIterable {
   case claimingUnseen = "file-claim"
   /// No process learns that the called process has ended.
   case ignoringEnds = "call-end"
+
+  // Former defects: each restores what the code did before it was mended.
+
+  /// A batch that is shared among workers was put back from its first entry on, so that a killed
+  /// worker kept a later entry than those that waited.
+  case sharingForwards = "was-shared-forwards"
+  /// A reader did not wait for writers that were at work when it began.
+  case readingBehind = "was-reading-behind"
+  /// A sweep looked for logs only once, before it waited for the lease of a subscriber's position.
+  case sweepingPositionsBlindly = "was-swept-position"
+  /// A failed entry was sent again under its lock, which a stopped process kept.
+  case lockingFailures = "was-locked-failure"
+  /// An entry gave way to a newer one of its key only if that one was stored later.
+  case supersedingOlderOnly = "was-two-of-a-key"
+  /// A name that was swept during an inspection counted as foreign.
+  case reportingSweptNames = "was-foreign-name"
+  /// What a process began to write during an inspection counted as left.
+  case reportingYoungEntries = "was-left-entry"
+  /// A transaction that ended during an inspection counted as foreign.
+  case reportingEndedTransactions = "was-foreign-transaction"
+  /// A directory that was removed during an inspection was an error of the inspection.
+  case listingRemovedDirectories = "was-unlisted-directory"
+  /// The second of two accesses of one purpose replaced the first one's change.
+  case publishingOverOthers = "was-replaced-change"
+  /// A writer passed a reader that ran if another reader was stopped.
+  case passingRunningReaders = "was-passed-reader"
+  /// A durable transaction was made again if another process had finished it after its commit.
+  case repeatingCommitted = "was-made-again"
+  /// A consumer that was replaced while it joined failed, although it had begun nothing.
+  case failingToJoin = "was-failed-join"
+  /// A subscriber that was replaced while it subscribed failed, although it had read nothing.
+  case failingToSubscribe = "was-failed-subscription"
+  /// A failure that was recorded was reported as lost if the consumer was replaced after that.
+  case forgettingRecord = "was-lost-failure"
+  /// An access that was taken over while it copied failed for want of a file.
+  case namingMissingCopy = "was-missing-copy"
+  /// An accessor whose copy was taken away failed for want of it.
+  case namingAccessorError = "was-missing-file"
+  /// An access that was published, and then stopped and taken over, was reported as overtaken.
+  case reportingPublishedAsLost = "was-denied-change"
+  /// A subscriber that was replaced while it subscribed still set the position.
+  case claimingWithoutRole = "was-moved-position"
+  /// A process that entered a role between two looks was taken for one that was removed.
+  case missingFormerHolder = "was-missed-holder"
+  /// A dead process that had a role was taken for one that was removed.
+  case takingDeadForRemoved = "was-dead-holder"
+  /// A change was made again if its closure threw the loss of another lease.
+  case repeatingForClosure = "was-repeated-closure"
 
   private static let current = Mutex<LeaseFault?>(nil)
 

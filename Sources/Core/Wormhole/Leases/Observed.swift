@@ -105,7 +105,10 @@ package struct Observed {
   package mutating func readersAreOverdue(
     _ file: FileStatus, now: ContinuousClock.Instant
   ) throws(Errno) -> Bool {
-    try lockIsOverdue(file, now: now) { $0.allSatisfy { $0?.isStopped == true } }
+    if LeaseFault.passingRunningReaders.isActive {
+      return try lockIsOverdue(file, now: now) { $0.contains { $0?.isStopped == true } }
+    }
+    return try lockIsOverdue(file, now: now) { $0.allSatisfy { $0?.isStopped == true } }
   }
 
   /// - Parameter areStopped: Decides for the holders; the status of one that cannot be looked up is nil.

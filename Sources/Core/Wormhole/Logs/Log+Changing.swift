@@ -134,7 +134,8 @@ extension Log {
         else { return false }
         // The log may have begun again since, and a subscriber have read it.
         return try value.edit(.init(until: deadline)) { snapshot in
-          try snapshot.version == nil || logs().contains(directory)
+          try snapshot.version == nil
+            || !LeaseFault.sweepingPositionsBlindly.isActive && logs().contains(directory)
             ? (.keep, false) : (.remove, true)
         }
       } ?? false

@@ -65,7 +65,9 @@ extension Log {
           let cursor = LogCursor(log: self, subscriber: subscriber, registration: registration)
           return .done(try reading(from: start, cursor, until: deadline))
         }
-      } catch let error as AppGroupError where error.code == .leaseLost {
+      } catch let error as AppGroupError
+        where error.code == .leaseLost && !LeaseFault.failingToSubscribe.isActive
+      {
         // Stopped while it subscribed, and replaced: it has read nothing.
         entry = enter()
         return .again

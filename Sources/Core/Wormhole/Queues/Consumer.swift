@@ -83,7 +83,9 @@ extension Queue {
     return StepwiseWait {
       do {
         return try entry.step().then { .done(Consumer(self, terms, wake: wake, tenure: $0)) }
-      } catch let error as AppGroupError where error.code == .leaseLost {
+      } catch let error as AppGroupError
+        where error.code == .leaseLost && !LeaseFault.failingToJoin.isActive
+      {
         // Stopped while it joined, and replaced: it has begun nothing.
         entry = ConsumerTenure.entry(self, terms, wake, until: deadline)
         return .again

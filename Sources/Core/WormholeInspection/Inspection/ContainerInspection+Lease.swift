@@ -13,7 +13,11 @@ extension ContainerInspection {
         guard let nonce = try Transaction.nonce(notedAt: owner.path, in: inspection.container.root)
         else {
           // Otherwise a transaction has ended meanwhile, and perhaps another one has begun.
-          if let before, inspection.status(path) == before { inspection.addForeign(path) }
+          if LeaseFault.reportingEndedTransactions.isActive
+            || before != nil && inspection.status(path) == before
+          {
+            inspection.addForeign(path)
+          }
           return
         }
         if inspection.isAbandoned(transaction: nonce) {

@@ -10,7 +10,10 @@ extension ContainerInspection {
       found = try ifPresent(fileStatus(path, at: $0.directory))
     }
     // A sweep has removed it since it was listed.
-    guard let found else { return }
+    guard let found else {
+      if LeaseFault.reportingSweptNames.isActive { addForeign(path, isInTheWay: true) }
+      return
+    }
     guard found.kind == .directory else { return addForeign(path, isInTheWay: true) }
     checkOwnerAndMode(path)
     let owner = Owner(kind: kind, identifier: identifier, path: path)

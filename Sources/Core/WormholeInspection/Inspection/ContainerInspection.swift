@@ -53,7 +53,12 @@ struct ContainerInspection {
     // locked by then belongs to a process that began after the first look. Without a table, no
     // entry counts as locked.
     if !report.leftovers.isEmpty { locks = try? LockTable.current() }
-    report.leftovers = report.leftovers.filter { isLeft($0) }
+    report.leftovers = report.leftovers.filter {
+      LeaseFault.reportingYoungEntries.isActive ? status($0.path) != nil : isLeft($0)
+    }
+    if LeaseFault.reportingSweptNames.isActive || LeaseFault.reportingEndedTransactions.isActive {
+      return
+    }
     report.foreignEntries = report.foreignEntries.filter { status($0.path) != nil }
   }
 
@@ -204,7 +209,9 @@ extension ContainerInspection {
       else { return }
       var entries: [FileDescriptor.Entry] = []
       // In a directory that was removed meanwhile nothing can be listed (getdents(2), ENOENT).
-      while try ifPresent(open.nextEntries({ entries.append($0) })) == true,
+      while LeaseFault.listingRemovedDirectories.isActive
+        ? try open.nextEntries({ entries.append($0) })
+        : try ifPresent(open.nextEntries({ entries.append($0) })) == true,
         body(&inspection, entries)
       {
         entries = []

@@ -233,7 +233,9 @@ final class DirectoryRoleAcquisition: Waiting {
       if waitsFor?.member.id != member.id {
         let last = try presence.lastRecord()?.id
         // It may have left before that look, and another one after it.
-        guard try presence.living(member.id) != nil else { return .again }
+        guard
+          try LeaseFault.missingFormerHolder.isActive || presence.living(member.id) != nil
+        else { return .again }
         waitsFor = (member, last, now)
       }
       // First the watch, then the look.
@@ -282,7 +284,9 @@ final class DirectoryRoleAcquisition: Waiting {
       return try presence.roleID() == nil ? member : nil
     }
     // A dead one's file stays until another process moves it aside.
-    guard try !presence.hasFile(of: member.id) else { return try isGone?() == true ? member : nil }
+    guard
+      try LeaseFault.takingDeadForRemoved.isActive || !presence.hasFile(of: member.id)
+    else { return try isGone?() == true ? member : nil }
     let current = try presence.lastRecord()?.id
     return current == nil || current == last && current != member.id ? member : nil
   }

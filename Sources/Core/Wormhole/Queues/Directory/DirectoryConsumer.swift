@@ -266,7 +266,8 @@ struct DirectoryConsumer: ConsumerSource {
     // They go before entries that this worker knows already.
     arrivals.noteEverything()
     // The last one first: if killed here, this worker keeps what precedes all that waits again.
-    for part in parts.dropFirst().reversed() {
+    let others = Array(parts.dropFirst())
+    for part in LeaseFault.sharingForwards.isActive ? others : others.reversed() {
       try place.move(part.path, to: QueueDirectory.pendingPath(part.name))
       left.removeAll { $0.name == part.name }
     }

@@ -192,7 +192,13 @@ struct DirectoryQueue: QueueStore {
         let ids = batches[batch] ?? []
         _ = try place.withdraw(Set(ids.map(\.index)), of: batch, as: .superseded, lease)
         // Also those that were taken or are gone.
-        for id in ids { place.unmarkIfGone(id, key) }
+        for id in ids {
+          if LeaseFault.supersedingOlderOnly.isActive {
+            place.unmark(id, key)
+          } else {
+            place.unmarkIfGone(id, key)
+          }
+        }
       }
     } catch {
       // The new entry is stored, so the call has done its work.

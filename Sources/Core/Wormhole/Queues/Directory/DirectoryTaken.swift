@@ -69,7 +69,9 @@ struct DirectoryTaken: TakenBatchStorage {
           try place.append("\(end.id.index)\n", to: path + QueueDirectory.doneSuffix)
         }
       }
-    } catch let error as Errno where error == .noSuchFile && isFinal {
+    } catch let error as Errno
+      where error == .noSuchFile && isFinal && !LeaseFault.forgettingRecord.isActive
+    {
       // This consumer was replaced. The next one completes the rest.
     }
     if let key = end.entry.key { place.unmark(end.id, key) }

@@ -156,7 +156,9 @@ extension QueueDirectory {
   package func superseded(_ key: String, by id: QueueEntryID) throws -> [QueueEntryID] {
     let marked = try ids(in: Self.marksPath(id.batch.sender, key))
     // Before it is stored, an entry cannot be told from one that is processed.
-    let isLate = try marked.contains { try id.isBefore($0) && status(of: $0) != .processed }
+    let isLate =
+      try !LeaseFault.supersedingOlderOnly.isActive
+      && marked.contains { try id.isBefore($0) && status(of: $0) != .processed }
     return marked.filter { $0.isBefore(id) } + (isLate ? [id] : [])
   }
 }

@@ -145,7 +145,10 @@ extension ChangeTerms {
     do {
       return try work()
     } catch let error as BodyError {
-      throw error.cause
+      guard LeaseFault.repeatingForClosure.isActive, let cause = error.cause as? AppGroupError,
+        cause.code == .leaseLost
+      else { throw error.cause }
+      loss = cause
     } catch let error as AppGroupError where error.code == .leaseLost {
       loss = error
     } catch let error as Errno where error == .noSuchFile {

@@ -107,6 +107,9 @@ struct TransactionWork<Result: Sendable>: Sendable {
     }
     // All is visible from here on. The next holder does what cannot be done now, and may have done
     // it: a missing file must not look like a lost lease, or the change would be made again.
+    if LeaseFault.repeatingCommitted.isActive, durability == .durable {
+      try synchronize(transaction.path, directory)
+    }
     if durability == .durable { _ = try ifPresent(synchronize(transaction.path, directory)) }
     conclude(transaction, parts, leases, staged, directory: directory)
     if durability == .durable {

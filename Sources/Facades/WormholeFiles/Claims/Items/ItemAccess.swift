@@ -232,7 +232,9 @@ extension [ItemAccess] {
   ///
   /// - Parameter isAny: whether an error of any kind can have that cause.
   package func lossBehind(_ error: any Error, isAny: Bool = false) -> any Error {
-    guard isAny || (error as? FileCoordinationError)?.code == .inputOutput else { return error }
+    guard isAny || (error as? FileCoordinationError)?.code == .inputOutput,
+      !(isAny ? LeaseFault.namingAccessorError : .namingMissingCopy).isActive
+    else { return error }
     do {
       for access in self {
         if let loss = try access.loss() { return loss }

@@ -203,7 +203,8 @@ final class ItemAcquisition: Waiting {
   /// READ_BEHIND). It ignores later ones, which may never end, and one whose accessor began it.
   private func isAwaited(_ name: ClaimName) -> Bool {
     name.kind == .copying && (kind.isReading || kind == .sharing)
-      && name.declaration.since <= began && !terms.enclosing.contains(name.purpose)
+      && name.declaration.since <= began && !LeaseFault.readingBehind.isActive
+      && !terms.enclosing.contains(name.purpose)
   }
 
   // MARK: Writers

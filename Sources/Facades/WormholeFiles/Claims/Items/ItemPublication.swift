@@ -165,13 +165,17 @@ final class ItemPublication: Waiting {
     // From here on the change is visible: a leftover that cannot be removed does not make it a
     // failure, and a process that is stopped here and loses its claim was not overtaken.
     let isFile = if case .replaced(let status) = change { status.kind == .regular } else { false }
+    if LeaseFault.reportingPublishedAsLost.isActive, try !claim.isStanding() {
+      throw claim.overtaken()
+    }
     claim.endIfEmpty(under: lease, maySiteStay: isFile)
     return .done(isReported ? published.map { .replaced($0) } ?? .removed : change)
   }
 
   private func isCurrent() throws(Errno) -> Bool {
     // Accesses of another purpose were kept out by the claim.
-    guard copy.hasEntries || terms.hasCompanions else { return true }
+    guard copy.hasEntries || terms.hasCompanions, !LeaseFault.publishingOverOthers.isActive
+    else { return true }
     let now = try location.status()
     guard copy.hasEntries else { return copy.isCurrent(now) }
     guard let now, let compared else { return false }
