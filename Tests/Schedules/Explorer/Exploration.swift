@@ -16,7 +16,8 @@ final class Exploration {
   /// Names that a rename has connected.
   private var aliases: [UInt32: UInt32] = [:]
   private var random: SeededGenerator
-  private var isStorm = false
+  /// Whether each operation has to end within a second after the last choice.
+  var checksLateness = false
   private let deadline: Int64
   private let clock: () -> Int64
 
@@ -41,11 +42,14 @@ final class Exploration {
   private func check(_ schedule: Schedule) throws -> (Outcome, Finding?) {
     let outcome = try runner.run(schedule)
     let oracle = Oracle(plan: plan, outcome: outcome)
-    let violation = oracle.violation() ?? (isStorm ? oracle.lateness() : nil)
+    let violation = oracle.violation() ?? (checksLateness ? oracle.lateness() : nil)
     return (outcome, violation.map { Finding(schedule: schedule, violation: $0) })
   }
 
   // MARK: All schedules with few choices
+
+  /// The choices of a schedule that has run, and what comes after them.
+  private typealias Extended = (choices: [Schedule.Choice], next: Continuation?)
 
   /// All schedules with at most two choices, the ones with fewer first.
   ///
@@ -55,18 +59,23 @@ final class Exploration {
     let orders = plan.roles.indices.map { [Schedule.Choice(step: 0, action: .go, process: $0)] }
     // First the names that each process touches.
     for choices in orders { learn(try check(Schedule(plan: plan, choices: choices)).0) }
-    var level = orders
+    var level: [Extended] = orders.map { ($0, nil) }
     for depth in 0...2 {
-      var next: (atChanges: [[Schedule.Choice]], others: [[Schedule.Choice]]) = ([], [])
-      for choices in level {
+      var next: (atChanges: [Extended], others: [Extended]) = ([], [])
+      for (before, found) in level {
+        let choices = found?.appended(to: before) ?? before
         guard !isOver, runner.count - first < limit else { return nil }
         let (outcome, finding) = try check(Schedule(plan: plan, choices: choices))
         if let finding { return finding }
         learn(outcome)
         if depth < 2 {
-          let found = continuations(of: choices, outcome)
-          next.atChanges += found.atChanges
-          next.others += found.others
+          for found in continuations(of: choices, outcome) {
+            if found.isAtChange {
+              next.atChanges.append((choices, found))
+            } else {
+              next.others.append((choices, found))
+            }
+          }
         }
       }
       level = next.atChanges.shuffled(using: &random) + next.others.shuffled(using: &random)
@@ -77,14 +86,14 @@ final class Exploration {
   private func learn(_ outcome: Outcome) {
     for index in 0..<Int32(outcome.steps) {
       let step = seam_step_at(index)
-      guard Int(step.process) < touched.count else { continue }
-      let (a, b, c, d) = step.touched
-      for name in [a, b, c, d] where name != 0 {
-        let isWrite = name & 1 == 1
-        touched[Int(step.process)][name & ~1, default: false] =
-          touched[Int(step.process)][name & ~1] == true || isWrite
+      let own = Int(step.process)
+      guard own < touched.count else { continue }
+      step.withNames { names in
+        for name in names where name != 0 {
+          if touched[own][name & ~1] != true { touched[own][name & ~1] = name & 1 == 1 }
+        }
+        if names[2] != 0 { connect(names[0] & ~1, names[2] & ~1) }
       }
-      if c != 0 { connect(a & ~1, c & ~1) }
     }
   }
 
@@ -106,56 +115,77 @@ final class Exploration {
 
   /// Whether another process touches what a step touches, and one of them may change it.
   private func isShared(_ step: seam_step, with process: Int) -> Bool {
-    let (a, b, c, d) = step.touched
-    return [a, b, c, d].contains { name in
-      guard name != 0 else { return false }
-      let other = touched[process][root(name & ~1)] ?? touched[process][name & ~1]
-      return other.map { $0 || name & 1 == 1 } ?? false
+    step.withNames { names in
+      names.contains { name in
+        guard name != 0 else { return false }
+        let other = touched[process][root(name & ~1)] ?? touched[process][name & ~1]
+        return other.map { $0 || name & 1 == 1 } ?? false
+      }
     }
   }
 
-  /// Each way to make one more choice, after those of a schedule that has run; first those just before or
-  /// after a change, which matter more.
+  /// One choice more, or two at one step: those just before or after a change matter more.
+  private struct Continuation {
+    let choice: Schedule.Choice
+    var then: Schedule.Choice?
+    let isAtChange: Bool
+
+    func appended(to choices: [Schedule.Choice]) -> [Schedule.Choice] {
+      choices + [choice] + (then.map { [$0] } ?? [])
+    }
+  }
+
+  /// What is called, and what comes of it.
+  private struct Call: Hashable {
+    let process: UInt8
+    let call: UInt8
+    let name: UInt32
+    let result: Int32
+  }
+
+  /// Each way to make one more choice, after those of a schedule that has run.
   ///
   /// A process that tries again and again makes the same calls with the same results; only the first
-  /// two of them count.
-  private func continuations(
-    of choices: [Schedule.Choice], _ outcome: Outcome
-  ) -> (atChanges: [[Schedule.Choice]], others: [[Schedule.Choice]]) {
-    var result: ([[Schedule.Choice]], [[Schedule.Choice]]) = ([], [])
-    var times: [[Int]: Int] = [:]
+  /// two of them count, or four that change something.
+  private func continuations(of choices: [Schedule.Choice], _ outcome: Outcome) -> [Continuation] {
+    var result: [Continuation] = []
+    var times: [Call: Int] = [:]
     var hasChanged = plan.roles.map { _ in false }
+    // What a process reads before its first change may have decided about it.
+    var onlyReads = plan.roles.map { _ in true }
     let last = choices.last?.step ?? 0
     for index in 0..<outcome.steps {
       let step = seam_step_at(Int32(index))
       let own = Int(step.process)
       guard own < plan.roles.count else { continue }
-      let call = [own, Int(step.call), Int(step.touched.0), Int(step.result)]
+      let name = step.touched.0
+      let call = Call(process: step.process, call: step.call, name: name, result: step.result)
       times[call, default: 0] += 1
-      let changes = step.touched.0 & 1 == 1
+      let changes = name & 1 == 1
+      if changes { onlyReads[own] = false }
       defer { hasChanged[own] = changes }
-      guard index > last, times[call, default: 0] <= 2 else { continue }
-      func add(_ actions: (Schedule.Choice.Action, Int)...) {
-        let next =
-          choices + actions.map { Schedule.Choice(step: index, action: $0.0, process: $0.1) }
-        if changes || hasChanged[own] || actions[0].0 == .stop {
-          result.0.append(next)
-        } else {
-          result.1.append(next)
-        }
+      let limit = changes && step.result == 0 ? 4 : 2
+      guard index > last, times[call, default: 0] <= limit else { continue }
+      func add(_ action: Schedule.Choice.Action, _ process: Int, thenGo: Bool = false) {
+        result.append(
+          Continuation(
+            choice: .init(step: index, action: action, process: process),
+            then: thenGo ? .init(step: index, action: .go, process: process) : nil,
+            isAtChange: changes || hasChanged[own] || onlyReads[own] || action == .stop))
       }
       for other in plan.roles.indices where other != own {
-        if step.stopped >> other & 1 == 1 { add((.resume, other), (.go, other)) }
+        if step.stopped >> other & 1 == 1 { add(.resume, other, thenGo: true) }
       }
       guard step.waits == 0 else { continue }
-      let others = plan.roles.indices.filter { $0 != own && isShared(step, with: $0) }
-      for other in others {
-        if (step.ready | step.polling) >> other & 1 == 1 { add((.go, other)) }
-        if step.ready >> other & 1 == 0, step.timed >> other & 1 == 1 { add((.time, other)) }
+      var isAlone = true
+      for other in plan.roles.indices where other != own && isShared(step, with: other) {
+        isAlone = false
+        if (step.ready | step.polling) >> other & 1 == 1 { add(.go, other) }
+        if step.ready >> other & 1 == 0, step.timed >> other & 1 == 1 { add(.time, other) }
       }
-      if !others.isEmpty {
-        add((.stop, own))
-        add((.kill, own))
+      if !isAlone {
+        add(.stop, own)
+        add(.kill, own)
       }
     }
     return result
@@ -191,7 +221,7 @@ final class Exploration {
   /// Kinds of choices that bring a late process back in the middle of another one's work.
   private static let patterns: [[Schedule.Choice.Action]] = [
     [.stop, .resume, .go], [.stop, .resume, .go], [.stop, .go, .resume], [.stop, .kill, .resume],
-    [.go, .go, .go], [.kill, .stop, .resume], [],
+    [.go, .go, .go], [.stop, .go, .go], [.kill, .stop, .resume], [],
   ]
 
   /// Makes one choice more at a time, drawn from those that the schedule before it allows.
@@ -208,14 +238,14 @@ final class Exploration {
         learn(outcome)
         guard level < depth else { break }
         let next = continuations(of: choices, outcome)
-        let isNear = !next.atChanges.isEmpty && (next.others.isEmpty || random.chance(90))
+        let isNear = random.chance(90)
+        let near = next.filter { $0.isAtChange == isNear }
         // Each kind of choice is as probable as another, however many steps allow it.
-        let kinds = Dictionary(grouping: isNear ? next.atChanges : next.others) {
-          $0[choices.count].action
-        }
+        let kinds = Dictionary(grouping: near.isEmpty ? next : near, by: \.choice.action)
         guard !kinds.isEmpty else { break }
         let wanted = level < pattern.count ? kinds[pattern[level]] : nil
-        choices = random.pick(wanted ?? random.pick(kinds.values.map(\.self)))
+        choices = random.pick(wanted ?? random.pick(kinds.values.map(\.self))).appended(
+          to: choices)
       }
     }
     return nil
@@ -235,7 +265,6 @@ final class Exploration {
 
   /// Draws storms of choices, after which all go on: then each operation ends within a second.
   func storm(limit: Int) throws -> Finding? {
-    isStorm = true
     for _ in 0..<limit {
       guard !isOver else { return nil }
       var schedule = Schedule(plan: plan)
@@ -270,5 +299,12 @@ final class Exploration {
       if let smaller = try check(schedule).1 { result = smaller } else { index += 1 }
     }
     return result
+  }
+}
+
+extension seam_step {
+  /// Passes the names that it touches; the lowest bit of each says whether it may change it.
+  fileprivate func withNames<Result>(_ body: (UnsafeBufferPointer<UInt32>) -> Result) -> Result {
+    withUnsafeBytes(of: touched) { body($0.bindMemory(to: UInt32.self)) }
   }
 }

@@ -15,6 +15,7 @@ enum Main {
       --pairs              Each pair of operations on one name, with at most two choices. (default)
       --triples            Three processes with random priorities, stops and kills.
       --mutants [RULES]    Leaves each rule out in turn, or each of a list, and has to find that.
+      --past [DEFECTS]     The same with defects that the code had once.
       --liveness           After a storm of choices, every wait has to end within a second.
       --plan PLAN          One plan, for example "update a; read a | remove a".
       --replay FILE        Repeats a finding, and prints its steps, with a column for each process.
@@ -76,6 +77,11 @@ struct Session {
   private var limit: Int { options["--limit"].flatMap { Int($0) } ?? .max }
   private var spent: Double { Double(seam_real_nanoseconds() - began) / 1e9 }
 
+  private func share<Item>(of items: [Item]) -> [Item] {
+    let share = options["--share"]?.split(separator: "/").compactMap { Int($0) } ?? [0, 1]
+    return items.indices.filter { $0 % share[1] == share[0] }.map { items[$0] }
+  }
+
   /// - Returns: Whether all is as it should be.
   func run() throws -> Bool {
     try makeDirectory(runner.directory, at: Directory.current, mode: 0o700)
@@ -86,15 +92,12 @@ struct Session {
       print(
         "\(runner.count) schedules in \(rounded(spent)) s, \(rounded(each)) ms of a processor each")
     }
-    if let rule = options["--mutants"] { return try findMutants(rule) }
+    if let rules = options["--mutants"] { return try find(rules, of: Plans.mutants) }
+    if let defects = options["--past"] { return try find(defects, of: Plans.past) }
     var plans =
       options["--triples"] != nil || options["--liveness"] != nil ? Plans.triples : Plans.pairs
     if let plan = options["--plan"] { plans = [plan] }
-    if let share = options["--share"]?.split(separator: "/").compactMap({ Int($0) }),
-      share.count == 2
-    {
-      plans = plans.indices.filter { $0 % share[1] == share[0] % share[1] }.map { plans[$0] }
-    }
+    plans = share(of: plans)
     var isFine = true
     for (index, plan) in plans.enumerated() {
       let time = (seconds - spent) / Double(plans.count - index)
@@ -107,10 +110,14 @@ struct Session {
     return isFine
   }
 
-  private func explore(_ plan: Schedule.Plan, seconds: Double) throws -> Finding? {
+  private func explore(
+    _ plan: Schedule.Plan, isLate: Bool = false, seconds: Double
+  ) throws -> Finding? {
     // A rule is searched for as long on a busy machine as on a quiet one.
-    let clock = options["--mutants"] == nil ? seam_real_nanoseconds : seam_used_nanoseconds
+    let isSearch = options["--mutants"] != nil || options["--past"] != nil
+    let clock = isSearch ? seam_used_nanoseconds : seam_real_nanoseconds
     let exploration = Exploration(runner, plan, seed: seed, seconds: seconds, clock: clock)
+    exploration.checksLateness = options["--liveness"] != nil || isLate
     let finding =
       if options["--liveness"] != nil {
         try exploration.storm(limit: limit)
@@ -133,26 +140,31 @@ struct Session {
     return "\(tenths / 10).\(tenths % 10)"
   }
 
-  private func findMutants(_ rule: String) throws -> Bool {
+  /// Searches for each fault, or each of a list, in its plans.
+  private func find(_ list: String, of faults: [Plans.Fault]) throws -> Bool {
     var missed: [String] = []
-    let rules = rule.split(separator: ",").map(String.init)
-    let mutants = Plans.mutants.filter { rules.isEmpty || rules.contains($0.rule.rawValue) }
-    print("schedules\tseconds\tprocessor\trule left out\tfound in, and how")
-    for (rule, plans) in mutants {
+    let names = list.split(separator: ",").map(String.init)
+    var faults = faults.filter { names.isEmpty || names.contains($0.fault.rawValue) }
+    faults = share(of: faults)
+    print("schedules\tseconds\tprocessor\tfault\tmended in\tfound in, and how")
+    for (fault, commit, plans) in faults {
       let (first, start, used) = (runner.count, spent, seam_used_nanoseconds())
       var finding: Finding?
       for text in plans where finding == nil {
         finding = try explore(
-          .init(text, mutant: rule.rawValue),
+          .init(text, mutant: fault.rawValue), isLate: Plans.late.contains(fault),
           seconds: (options["--seconds"].flatMap { Double($0) } ?? 120) / Double(plans.count))
       }
-      // What is found without the mutant says nothing about it.
+      // What is found without the fault says nothing about it.
       if let same = finding?.schedule {
         let sound = Schedule(plan: .init(same.plan.text), choices: same.choices)
-        let outcome = try runner.run(sound, isVerbose: true)
-        let violation = Oracle(plan: sound.plan, outcome: outcome).violation()
-        if let violation { try keep(Finding(schedule: sound, violation: violation)) }
-        if violation != nil { finding = nil }
+        let oracle = Oracle(plan: sound.plan, outcome: try runner.run(sound, isVerbose: true))
+        if let violation = oracle.violation()
+          ?? (Plans.late.contains(fault) ? oracle.lateness() : nil)
+        {
+          try keep(Finding(schedule: sound, violation: violation))
+          finding = nil
+        }
       }
       let processor = Double(seam_used_nanoseconds() - used) / 1e9
       let how = finding.map { finding in
@@ -161,11 +173,11 @@ struct Session {
           + finding.violation.split(separator: "\n")[0].prefix(100)
       }
       print(
-        runner.count - first, rounded(spent - start), rounded(processor), rule.rawValue,
+        runner.count - first, rounded(spent - start), rounded(processor), fault.rawValue, commit,
         how ?? "NOT FOUND", separator: "\t")
-      if finding == nil { missed.append(rule.rawValue) }
+      if finding == nil { missed.append(fault.rawValue) }
     }
-    print("\(mutants.count - missed.count) of \(mutants.count) found; missed: \(missed)")
+    print("\(faults.count - missed.count) of \(faults.count) found; missed: \(missed)")
     return missed.isEmpty
   }
 

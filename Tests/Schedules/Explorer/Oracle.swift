@@ -19,6 +19,10 @@ struct Oracle {
     var failure: String?
     /// What the closure found in its last run.
     var found: [String] = []
+    /// When an accessor had made its change.
+    var told: UInt64?
+    /// Whether it has joined or received something, after which it may lose that.
+    var hasBegun = false
   }
 
   /// The longest wait that any operation is granted, and more for its own steps.
@@ -36,14 +40,22 @@ struct Oracle {
       return "process \(process) ended with \(status)"
     }
     let isCalm = outcome.statuses.allSatisfy { $0 == 0 } && !outcome.wasStopped.contains(true)
-    for line in outcome.notes.joined() where ["broken", "litter", "site"].contains(line.first) {
+    let faults: [Substring] = ["broken", "litter", "site", "wrong:", "left"]
+    for line in outcome.notes.joined() where line.first.map(faults.contains) == true {
       // A process that was killed leaves something for the next one.
-      if line.first == "site", !isCalm { continue }
+      if line.first == "site" || line.first == "left", !isCalm { continue }
+      // Its directory is there for a moment without its files.
+      if line.first == "left", line.last?.contains("/own/transactions/") == true { continue }
       // A sweep does not wait long for a process that runs.
-      if line.contains("sweep:"), line.contains("running,") { continue }
+      if line.contains("sweep:"), line.contains("running") { continue }
       return line.joined(separator: " ")
     }
     let calls = outcome.notes.indices.flatMap(calls(of:))
+    for (process, notes) in outcome.notes.enumerated() where !outcome.wasStopped[process] {
+      if let torn = notes.first(where: { $0[0] == "torn" }) {
+        return "process \(process) read in one access \(torn[1]), then \(torn[2])"
+      }
+    }
     for call in calls {
       let name = "\(call.words.joined(separator: " ")) of process \(call.process)"
       let isExcused = outcome.wasStopped[call.process]
@@ -54,8 +66,9 @@ struct Oracle {
         return "\(name) took \((call.ended - call.began) / 1_000_000) ms"
       }
     }
-    return registers(calls) ?? pairs(calls) ?? deliveries(calls) ?? messages(calls)
-      ?? exclusions() ?? answers(calls) ?? observations(calls)
+    return registers(calls) ?? pairs(calls) ?? deliveries(calls) ?? consumers() ?? keys(calls)
+      ?? messages(calls) ?? exclusions() ?? answers(calls) ?? observations(calls)
+      ?? readersBehind(calls)
   }
 
   /// Whether an operation may end with an error: one that was stopped may have lost its place, and one that
@@ -68,6 +81,14 @@ struct Oracle {
     {
       return true
     }
+    if kind == "cshare", failure.contains("was changed since") { return true }
+    if kind == "cinner", failure.contains("no such"), plan.roles.joined().contains("cmovedir") {
+      return true
+    }
+    let isStopped = outcome.wasStopped[call.process]
+    if kind == "cupload", isStopped, failure.contains("no such file") { return true }
+    if kind == "cmove", failure.contains("coordinates its own item again") { return true }
+    if ["join", "subscribe"].contains(kind), !call.hasBegun { return false }
     if outcome.wasStopped[call.process], !Self.repeating.contains(kind),
       [
         "overtaken", "took it over", "taken the role over", "reads under this name", "lost",
@@ -122,9 +143,13 @@ struct Oracle {
           call.failure = words[3...].joined(separator: " ")
         }
         calls.append(call)
-      case "try", "both":
+      case "try", "both", "told", "joined", "subscribed":
         guard var call = calls.popLast() else { continue }
-        call.found = Array(words[1...])
+        switch words[0] {
+        case "told": call.told = UInt64(words[1])
+        case "joined", "subscribed": call.hasBegun = true
+        default: call.found = Array(words[1...])
+        }
         calls.append(call)
       default: continue
       }
@@ -147,10 +172,11 @@ struct Oracle {
     }
     // A change in place is not made in one step.
     let isTorn = plan.roles.indices.contains {
-      plan.roles[$0].contains("cplace") && (outcome.wasStopped[$0] || outcome.statuses[$0] == -1)
+      !Set(plan.roles[$0]).isDisjoint(with: ["cplace", "cmove"])
+        && (outcome.wasStopped[$0] || outcome.statuses[$0] == -1)
     }
-    if isTorn { operations.removeAll { $0.key == "f" } }
-    switch checkLinearizability(of: operations, initial: ["a": 1, "b": 1, "f": 1]) {
+    if isTorn { operations.removeAll { ["f", "g"].contains($0.key) } }
+    switch checkLinearizability(of: operations, initial: ["a": 1, "b": 1, "f": 1, "i": 1]) {
     case .linearizable: return nil
     case .violation(let violation): return "not linearizable: \(violation)"
     case .undecided: return "undecided"
@@ -173,28 +199,35 @@ struct Oracle {
       let wasPassed =
         outcome.wasStopped[call.process] && plan.roles.contains { $0.contains("cplace") }
       guard call.to != nil, !wasPassed else { return [] }
-      return [operation(.read, .value(UInt64(call.answer[0])), key: "f")]
-    case "cwrite", "cplace":
-      guard call.found.count == 2 else { return [] }
-      return [operation(.update(from: UInt64(call.found[0]), to: call.number), .done, key: "f")]
+      let key = call.answer[1] == "moved" ? "g" : "f"
+      return [operation(.read, .value(UInt64(call.answer[0])), key: key)]
+    case "cwrite", "cplace", "cshare", "cinner":
+      guard call.found.count == 3 else { return [] }
+      // It follows what was moved while it waited.
+      let key = call.words[0] == "cinner" ? "i" : call.found[2] == "moved" ? "g" : "f"
+      return [operation(.update(from: UInt64(call.found[0]), to: call.number), .done, key: key)]
+    case "cmove":
+      guard let content = call.found.first.map({ UInt64($0) }) else { return [] }
+      if content == nil { return [operation(.read, .value(nil), key: "f")] }
+      return [
+        operation(.update(from: content, to: nil), .done, key: "f"),
+        operation(.write(content), .done, key: "g"),
+      ]
     case "cdelete": return [operation(.write(nil), .done, key: "f")]
     case "read":
       guard call.to != nil else { return [] }
       return [operation(.read, .value(UInt64(call.answer[0])))]
     case "replace", "durable", "large": return [operation(.write(call.number), .done)]
     case "remove": return [operation(.write(nil), .done)]
-    case "update":
+    case "update", "settle":
       guard call.found.count == 2 else { return [] }
       return [operation(.update(from: UInt64(call.found[0]), to: call.number), .done)]
-    case "compare":
-      let swapped = call.answer.first == "true"
-      return [operation(.compareAndSwap(expected: 1, new: call.number), .swapped(swapped))]
-    case "both":
+    case "both", "bothd":
       guard call.found.count == 3 else { return [] }
       return ["a", "b"].enumerated().map { index, key in
         operation(.update(from: UInt64(call.found[index]), to: call.number), .done, key: key)
       }
-    case "pair":
+    case "pair", "copy":
       guard call.to != nil else { return [] }
       return ["a", "b"].enumerated().map { index, key in
         operation(.read, .value(UInt64(call.answer[index])), key: key)
@@ -205,16 +238,16 @@ struct Oracle {
 
   /// Values that only transactions change are equal in each of them, and at the end.
   private func pairs(_ calls: [Call]) -> String? {
-    let changers = ["update", "replace", "durable", "large", "remove", "compare"]
+    let changers = ["update", "replace", "durable", "large", "remove", "settle"]
     guard !calls.contains(where: { changers.contains($0.words[0]) }) else { return nil }
-    for call in calls where ["both", "pair"].contains(call.words[0]) {
-      let values = call.words[0] == "both" ? call.found : call.answer
+    for call in calls where ["both", "bothd", "pair", "copy"].contains(call.words[0]) {
+      let values = call.words[0].hasPrefix("both") ? call.found : call.answer
       if values.count >= 2, values[0] != values[1] {
         return "torn: \(call.words[0]) of process \(call.process) found \(values[0]), \(values[1])"
       }
     }
     let final = outcome.notes[Participant.last].filter {
-      $0[0] == "final" && $0[1] != "f"
+      $0[0] == "final" && ["a", "b"].contains($0[1])
     }.map { $0[2] }
     return Set(final).count > 1 ? "torn: in the end \(final)" : nil
   }
@@ -250,11 +283,11 @@ struct Oracle {
 
   /// What was sent is processed, or is still there; what was acknowledged never comes again.
   private func deliveries(_ calls: [Call]) -> String? {
-    let sends = calls.filter { $0.words[0] == "send" }
+    let sends = calls.filter { ["send", "burst"].contains($0.words[0]) }
     guard !sends.isEmpty, !last.isEmpty else { return nil }
     let (got, done) = (reports("got"), reports("acknowledged"))
-    let rest = last.filter { $0[0] == "rest" }.map { String($0[1]) }
-    let known = Set(sends.map { String($0.number) })
+    let refused = reports("refused")
+    let known = Set(sends.flatMap(Self.entries))
     for entry in got.map(\.text) + rest where !known.contains(entry) {
       return "\(entry) was never sent"
     }
@@ -262,17 +295,68 @@ struct Oracle {
       return "\(entry.text) was acknowledged, and delivered again"
     }
     for send in sends where send.to != nil && send.failure == nil {
-      let text = String(send.number)
-      let isProcessed = got.contains {
-        $0.text == text && (done.map(\.text).contains(text) || outcome.statuses[$0.process] == -1)
+      for text in Self.entries(of: send) {
+        let isProcessed = got.contains {
+          $0.text == text
+            && ((done + refused).map(\.text).contains(text) || outcome.statuses[$0.process] == -1)
+        }
+        if !isProcessed, !rest.contains(text) { return "\(text) was sent, and is lost" }
+        if rest.count(where: { $0 == text }) > 1 { return "\(text) is there twice" }
       }
-      if !isProcessed, !rest.contains(text) { return "\(text) was sent, and is lost" }
-      if rest.count(where: { $0 == text }) > 1 { return "\(text) is there twice" }
     }
     return disorder(rest, "the rest")
       ?? plan.roles.indices.lazy.compactMap { process in
-        disorder(got.filter { $0.process == process }.map(\.text), "process \(process)")
+        // Of entries that were stored together, a worker gets what another one had after later ones.
+        disorder(
+          got.filter { $0.process == process && Int($0.text).map { $0 % 100 < 50 } == true }
+            .map(\.text), "process \(process)")
       }.first
+  }
+
+  private static func entries(of send: Call) -> [String] {
+    send.words[0] == "burst"
+      ? [0, 51, 52, 53].map { String(send.number + $0) } : [String(send.number)]
+  }
+
+  private var rest: [String] { last.filter { $0[0] == "rest" }.map { String($0[1]) } }
+
+  /// One that has the queue alone, and was replaced by one that runs, acknowledges nothing more.
+  private func consumers() -> String? {
+    let (joins, ends) = (reports("joined"), reports("closed"))
+    guard !plan.roles.joined().contains(where: { $0.hasPrefix("work") }) else { return nil }
+    for done in reports("acknowledged") {
+      let own = joins.last { $0.process == done.process && $0.stamp < done.stamp }
+      let other = joins.first { other in
+        other.process != done.process && other.stamp > own?.stamp ?? .max
+          && other.stamp < done.stamp && !outcome.wasStopped[other.process]
+          && outcome.statuses[other.process] != -1
+          && !ends.contains { $0.process == other.process && $0.stamp < done.stamp }
+      }
+      if let other { return "process \(done.process) consumes beside \(other.process)" }
+    }
+    return nil
+  }
+
+  /// Of entries with one key only one waits, unless a process was killed before it had looked.
+  private func keys(_ calls: [Call]) -> String? {
+    let sends = calls.filter { $0.words[0] == "keyed" && $0.to != nil && $0.failure == nil }
+    guard !sends.isEmpty, !last.isEmpty else { return nil }
+    if rest.isEmpty, reports("got").isEmpty { return "no entry of the key is left" }
+    return rest.count > 1 && !outcome.statuses.contains(-1) ? "of the key wait \(rest)" : nil
+  }
+
+  /// Who is told of a change within an accessor, and then reads, gets it.
+  private func readersBehind(_ calls: [Call]) -> String? {
+    for write in calls where write.words[0] == "cwrite" && write.failure == nil {
+      guard let told = write.told, let old = write.found.first, old != "nothing",
+        !outcome.wasStopped[write.process], outcome.statuses[write.process] == 0
+      else { continue }
+      let late = calls.first {
+        $0.words[0] == "cread" && $0.from > told && $0.answer.first == old
+      }
+      if let late { return "process \(late.process) read \(old), which was replaced before" }
+    }
+    return nil
   }
 
   /// The entries of each sender come in their order.
@@ -350,7 +434,7 @@ struct Oracle {
   private func answers(_ calls: [Call]) -> String? {
     for call in calls where call.words[0] == "call" && call.to != nil {
       // The end of the process that is called ends the call.
-      if call.answer.first == "timedOut", outcome.statuses.contains(-1) {
+      if call.answer.first == "timedOut", outcome.killed < call.ended {
         return "a call outlived the process that was called"
       }
       let isRight = ["gone", "timedOut", "died", String(call.number + 1_000)].contains(

@@ -18,6 +18,7 @@ struct Participant {
   /// What all processes of a schedule know; set before they are forked.
   struct Task {
     var roles: [[String]] = []
+    var coordinates = true
     var container: SharedContainer?
     var mutant: String?
   }
@@ -54,12 +55,12 @@ struct Participant {
   /// Uses everything once before processes are forked, which then find it loaded.
   static func warmUp(_ container: SharedContainer) throws {
     let participant = Participant(container: container, process: last)
-    participant.report("update a", number: 1)
-    participant.report("read a", number: 1)
-    participant.report("both", number: 1)
-    participant.report("pair", number: 1)
+    let operations = [
+      "update a", "read a", "large a", "remove a", "replace a", "both", "pair", "send", "append l",
+      "messages", "cwrite", "cread", "doctor",
+    ]
+    for operation in operations { participant.report(operation, number: 1) }
     try participant.conclude()
-
   }
 
   private func frame() throws {
@@ -93,15 +94,10 @@ struct Participant {
         seam_note("try \(Self.text(content)) \(number)")
         content = PropertyListValue(number)
       }
-    case "compare":
-      let swapped = try value.update { content in
-        guard content?.uint64Value == 1 else { return false }
-        content = PropertyListValue(number)
-        return true
-      }
-      return "\(swapped)"
-    case "both":
-      try container.update(["a", "b"]) { values in
+    case "settle": try settle(value, number)
+    case "both", "bothd":
+      let durability: Durability = words[0] == "both" ? .standard : .durable
+      try container.update(["a", "b"], durability: durability) { values in
         seam_note("both \(Self.text(values["a"])) \(Self.text(values["b"])) \(number)")
         values["a"] = PropertyListValue(number)
         values["b"] = PropertyListValue(number)
@@ -120,21 +116,63 @@ struct Participant {
       }
       return found.joined(separator: " ")
     case "sweep": try sweep()
+    case "doctor": try examine()
+    case "copy": return try copy()
     case "send": try container.queue("q").sender("s\(process)").enqueue(PropertyListValue(number))
-    case "take", "work", "drop", "join": try consume(as: words[0], Int(name) ?? 1)
+    case "keyed":
+      try container.queue("q").sender("s").enqueue(PropertyListValue(number), key: "k")
+    case "burst": try burst(number)
+    case "take", "work", "drop", "join", "refuse": try consume(as: words[0], Int(name) ?? 1)
+    case "again":
+      for failure in try container.queue("q").failures() {
+        _ = try container.queue("q").retry(failure.id)
+      }
     case "append": try container.log("l").append(PropertyListValue(number))
     case "messages": return try messages().joined(separator: " ")
     case "subscribe": try subscribe()
     case "enter": try enter()
     case "exclusive", "mutex": try exclude(overtaking: words[0] == "mutex" ? .nobody : .suspended)
+    case "clinger": try linger()
+    case "cupload":
+      _ = try FileCoordinator().coordinate(
+        readingItemAt: file, options: .forUploading, byAccessor: Self.content)
     case "cread":
-      return try FileCoordinator().coordinate(readingItemAt: file, byAccessor: Self.content)
-    case "cwrite", "cplace":
-      let options: WritingOptions = words[0] == "cplace" ? .inPlace : []
-      try FileCoordinator().coordinate(writingItemAt: file, options: options) { url in
-        seam_note("try \(try Self.content(of: url)) \(number)")
-        try FileDescriptor.open(url.path, [.writeOnly, .create, .truncate]).writeAll(
-          Array("\(number)".utf8))
+      return try FileCoordinator().coordinate(readingItemAt: file) {
+        "\(try Self.content(of: $0)) \($0.lastPathComponent)"
+      }
+    case "cwrite", "cplace", "cshare", "cinner":
+      let coordinator = FileCoordinator()
+      if words[0] == "cshare" { coordinator.purposeIdentifier = "shared" }
+      try coordinator.coordinate(
+        writingItemAt: words[0] == "cinner" ? inner : file,
+        options: words[0] == "cplace" ? .inPlace : []
+      ) { url in
+        seam_note("try \(try Self.content(of: url)) \(number) \(url.lastPathComponent)")
+        try Self.write(number, to: url)
+        seam_note("told \(seam_stamp())")
+      }
+    case "cmove":
+      let coordinator = FileCoordinator()
+      try coordinator.coordinate(
+        writingItemAt: file, options: .forMoving, writingItemAt: moved, options: .forReplacing
+      ) { old, new in
+        let found = try Self.content(of: old)
+        seam_note("try \(found) \(number)")
+        guard found != "nothing" else { return }
+        try rename(old.path, at: Directory.current, to: new.path, at: Directory.current)
+        coordinator.item(at: file, didMoveTo: moved)
+      }
+    case "cdir":
+      try makeDirectory(container.location + "/d", at: Directory.current, mode: 0o700)
+      try Self.write(1, to: inner)
+    case "cmovedir":
+      let (old, new) = (inner.deletingLastPathComponent(), outer.deletingLastPathComponent())
+      let coordinator = FileCoordinator()
+      try coordinator.coordinate(
+        writingItemAt: old, options: .forMoving, writingItemAt: new, options: .forReplacing
+      ) { from, to in
+        try rename(from.path, at: Directory.current, to: to.path, at: Directory.current)
+        coordinator.item(at: old, didMoveTo: new)
       }
     case "cdelete":
       try FileCoordinator().coordinate(writingItemAt: file, options: .forDeleting) { url in
@@ -152,15 +190,50 @@ struct Participant {
   private func consume(as kind: String, _ count: Int) throws {
     let queue = container.queue("q")
     let consumer = try kind == "work" ? queue.work() : queue.consume()
-    defer { consumer.close() }
+    seam_note("joined \(seam_stamp())")
+    defer {
+      seam_note("closed \(seam_stamp())")
+      consumer.close()
+    }
     guard kind != "join" else { return }
     for _ in 0..<count {
       guard let entry = try consumer.next(until: .now + .milliseconds(400)) else { return }
       seam_note("got \(seam_stamp()) \(Self.text(entry.payload))")
       if kind == "drop" { return }
+      if kind == "refuse" {
+        try entry.fail("refused", isKept: true)
+        seam_note("refused \(seam_stamp()) \(Self.text(entry.payload))")
+        continue
+      }
       try entry.acknowledge()
       seam_note("acknowledged \(seam_stamp()) \(Self.text(entry.payload))")
     }
+  }
+
+  /// Sends an entry, and three that are stored together, as threads of one sender do.
+  private func burst(_ number: UInt64) throws {
+    let queue = container.queue("q")
+    try queue.sender("s\(process)").enqueue(PropertyListValue(number))
+    let entries = (1...3).map { Batch.Entry(payload: PropertyListValue(number + 50 + $0)) }
+    let bytes = try Batch(entries).bytes()
+    let name = EntryFile(
+      order: queue.clock(), sender: "s\(process)", count: 3, bytes: bytes.count)
+    let path = container.location + "/queues/q/" + QueueDirectory.pendingPath(name)
+    try FileDescriptor.open(path, [.writeOnly, .create]).writeAll(bytes)
+  }
+
+  /// Acknowledges an entry within a change of a value.
+  private func settle(_ value: Value, _ number: UInt64) throws {
+    let consumer = try container.queue("q").consume()
+    defer { consumer.close() }
+    guard let entry = try consumer.next(until: .now + .milliseconds(400)) else { return }
+    seam_note("got \(seam_stamp()) \(Self.text(entry.payload))")
+    try value.update { content in
+      seam_note("try \(Self.text(content)) \(number)")
+      try entry.acknowledge()
+      content = PropertyListValue(number)
+    }
+    seam_note("acknowledged \(seam_stamp()) \(Self.text(entry.payload))")
   }
 
   private func messages() throws -> [String] {
@@ -173,6 +246,7 @@ struct Participant {
 
   private func subscribe() throws {
     let reader = try container.log("l").subscribe("r")
+    seam_note("subscribed")
     defer { reader.close() }
     while let message = try reader.next(until: .now) {
       seam_note("got \(seam_stamp()) \(Self.text(message.payload))")
@@ -210,7 +284,16 @@ struct Participant {
     registration.close()
   }
 
-  private var file: URL { URL(filePath: container.location + "/file") }
+  private func url(_ name: String) -> URL { URL(filePath: container.location + "/" + name) }
+  private var file: URL { url("file") }
+  private var moved: URL { url("moved") }
+  private var inner: URL { url("d/file") }
+  private var outer: URL { url("e/file") }
+
+  private static func write(_ number: UInt64, to url: URL) throws {
+    try FileDescriptor.open(url.path, [.writeOnly, .create, .truncate]).writeAll(
+      Array("\(number)".utf8))
+  }
 
   private static func content(of url: URL) throws -> String {
     guard let file = try ifPresent(FileDescriptor.open(url.path, .readOnly)) else {
@@ -218,6 +301,16 @@ struct Participant {
     }
     let bytes = try file.readToEnd(expectedBytes: 8, maximumBytes: 4_096)
     return bytes.isEmpty ? "empty" : String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// Reads a file twice within one access.
+  private func linger() throws {
+    try FileCoordinator().coordinate(readingItemAt: file) { url in
+      let first = try Self.content(of: url)
+      pauseThread(.milliseconds(300))
+      let second = try Self.content(of: url)
+      if first != second { seam_note("torn \(first) \(second)") }
+    }
   }
 
   private func serve() throws {
@@ -271,23 +364,49 @@ struct Participant {
     for failure in try container.sweep().failures { seam_note("litter the sweep: \(failure)") }
   }
 
+  /// Looks at the container while others work; what is wrong whatever they do, and what only a killed
+  /// or stopped process may leave.
+  private func examine() throws {
+    let report = try container.report()
+    for entry in report.foreignEntries { seam_note("wrong: foreign \(entry.path)") }
+    for failure in report.failures { seam_note("wrong: \(failure)") }
+    for leftover in report.leftovers { seam_note("left \(leftover.kind) \(leftover.path)") }
+  }
+
+  /// Copies the container, and reads two values of the copy.
+  private func copy() throws -> String {
+    let place = container.location + "/../copies/\(process)"
+    var copy = ContainerCopy(of: container)
+    copy.allowsUse = true
+    _ = try copy.run(to: place, until: .now + .seconds(5))
+    let values = try SharedContainer(url: URL(filePath: place)).read(["a", "b"])
+    return "\(Self.text(values["a"])) \(Self.text(values["b"]))"
+  }
+
   private func prepare() throws {
     try container.value("a").replace(with: 1)
     try container.value("b").replace(with: 1)
-    try FileDescriptor.open(file.path, [.writeOnly, .create]).writeAll(Array("1".utf8))
+    try Self.write(1, to: file)
   }
 
   /// Looks at everything that the others have left.
   private func conclude() throws {
     try noteSites("site")
     try readAll()
-    // The next access removes what others have left of a file's coordination.
-    try FileCoordinator().coordinate(writingItemAt: file) { _ in }
+    if coordinates {
+      // The next access removes what others have left of a file's coordination.
+      let directories = [inner, outer].map { $0.deletingLastPathComponent() }
+      let areThere = try directories.contains { try ifPresent(fileStatus($0.path)) != nil }
+      for url in [file, moved] + (areThere ? directories : []) {
+        try FileCoordinator().coordinate(writingItemAt: url) { _ in }
+      }
+    }
     try sweep()
     // A sweep changes nothing that is whole.
     try readAll()
-    let names = try container.queueNames()
-    if names.contains("q") {
+    let members = try container.presence("p").members()
+    for member in members { seam_note("litter member: \(member)") }
+    if try container.queueNames().contains("q") {
       let consumer = try container.queue("q").consume()
       while let entry = try consumer.next(until: .now + .milliseconds(300)) {
         seam_note("rest \(Self.text(entry.payload))")
@@ -298,8 +417,7 @@ struct Participant {
     if try container.logNames().contains("l") {
       seam_note("log \(try messages().joined(separator: " "))")
     }
-    for member in try container.presence("p").members() { seam_note("litter member: \(member)") }
-    try sweep()
+    if try !container.queueNames().isEmpty { try sweep() }
     let report = try container.report()
     for leftover in report.leftovers { seam_note("litter \(leftover.kind) \(leftover.path)") }
     for file in report.quarantine { seam_note("litter put aside: \(file.path)") }
@@ -309,12 +427,20 @@ struct Participant {
     for failure in report.failures { seam_note("litter not examined: \(failure)") }
   }
 
+  /// Whether any process coordinates files.
+  private var coordinates: Bool { Self.task.withLock { $0.coordinates } }
+
   private func readAll() throws {
     for name in ["a", "b"] {
       seam_note("final \(name) \(Self.text(try container.value(name).read()))")
     }
-    let whole = try FileCoordinator().coordinate(readingItemAt: file, byAccessor: Self.content)
-    seam_note("final f \(whole)")
+    guard coordinates else { return }
+    for (name, url) in [("f", file), ("g", moved)] {
+      let whole = try FileCoordinator().coordinate(readingItemAt: url, byAccessor: Self.content)
+      seam_note("final \(name) \(whole)")
+    }
+    let places = try [inner, outer].filter { try ifPresent(fileStatus($0.path)) != nil }
+    for url in places { seam_note("final i \(try Self.content(of: url))") }
   }
 
   /// Names what coordination has left beside the file.

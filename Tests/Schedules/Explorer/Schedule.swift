@@ -22,6 +22,14 @@ struct Schedule: Sendable {
       self.mutant = mutant
     }
 
+    /// Whether it coordinates files.
+    var coordinates: Bool {
+      roles.joined().contains {
+        let name = $0.hasPrefix("@") ? $0.dropFirst() : $0[...]
+        return name.hasPrefix("c") && name != "call" && name != "copy"
+      }
+    }
+
     var text: String { roles.map { $0.joined(separator: "; ") }.joined(separator: " | ") }
   }
 
@@ -59,13 +67,14 @@ struct Outcome {
   var statuses: [Int] = []
   var wasStopped: [Bool] = []
   var silence: Int64 = 0
+  /// The first moment at which a process was killed.
+  var killed = Int64.max
 }
 
 /// Runs schedules, one after another, each in a container of its own.
 final class Runner {
   let directory: String
   private(set) var count = 0
-  private var seen: Set<Int> = []
   private var container: SharedContainer?
 
   init(directory: String) { self.directory = directory }
@@ -81,6 +90,7 @@ final class Runner {
   /// Creates a container, its copy, and what the processes inherit.
   private func prepare() throws {
     let template = try open("template")
+    try makeDirectory(directory + "/copies", at: Directory.current, mode: 0o700)
     seam_begin(directory + "/", 0)
     Participant.task.withLock { $0 = .init(container: template) }
     let end = run(Participant.first)
@@ -102,22 +112,21 @@ final class Runner {
     return try SharedContainer(url: URL(filePath: path, directoryHint: .isDirectory))
   }
 
-  /// Whether what is left may differ from what an earlier schedule has left.
-  private func isNew(_ schedule: Schedule) -> Bool {
-    var hasher = Hasher()
-    hasher.combine(schedule.plan)
-    hasher.combine(seam_tree_hash(place))
-    return seen.insert(hasher.finalize()).inserted
-  }
+  /// What the concluding process has found in each state of the container: equal trees, without the parts
+  /// of names and the files that differ each time, lead to equal reports.
+  private var conclusions: [[UInt64]: [[Substring]]] = [:]
 
   func run(_ schedule: Schedule, isVerbose: Bool = false) throws -> Outcome {
     if container == nil { try prepare() }
     count += 1
-    seam_remove_tree(place)
+    seam_remove_tree(place, "container.plist")
+    seam_remove_tree(directory + "/copies", "")
     guard seam_copy_tree(directory + "/template", place) == 0 else { throw Failure("no copy") }
     seam_begin(directory + "/", isVerbose ? 1 : 0)
     Participant.task.withLock {
-      $0 = .init(roles: schedule.plan.roles, container: container, mutant: schedule.plan.mutant)
+      $0 = .init(
+        roles: schedule.plan.roles, coordinates: schedule.plan.coordinates, container: container,
+        mutant: schedule.plan.mutant)
     }
     for choice in schedule.choices { seam_choose(choice.c) }
     if let seed = schedule.seed { seam_prioritize(seed, 3, 150, Int32(seed % 2)) }
@@ -128,9 +137,12 @@ final class Runner {
     outcome.steps = Int(seam_step_count())
     outcome.choices = (0..<seam_made_count()).compactMap { Schedule.Choice(seam_made_at($0)) }
     outcome.silence = seam_silence()
-    if outcome.end == seam_finished, isNew(schedule) || isVerbose,
-      run(Participant.last) != seam_finished
-    {
+    if let kill = outcome.choices.first(where: { $0.action == .kill }) {
+      outcome.killed = seam_step_at(Int32(kill.step)).time
+    }
+    let state = [seam_tree_hash(place), schedule.plan.coordinates ? 1 : 0]
+    let known = isVerbose ? nil : conclusions[state]
+    if outcome.end == seam_finished, known == nil, run(Participant.last) != seam_finished {
       outcome.end = seam_stuck
     }
     for process in 0..<Int32(seam_processes) {
@@ -138,6 +150,10 @@ final class Runner {
       outcome.notes.append(lines.map { $0.split(separator: " ") })
       outcome.statuses.append(Int(seam_status(process)))
       outcome.wasStopped.append(seam_was_stopped(process) != 0)
+    }
+    if let known { outcome.notes[Participant.last] = known }
+    if outcome.end == seam_finished, outcome.statuses[Participant.last] == 0 {
+      conclusions[state] = outcome.notes[Participant.last]
     }
     return outcome
   }

@@ -69,12 +69,12 @@ int64_t seam_now(void);
 // The first moment at which all choices were made.
 int64_t seam_silence(void);
 int seam_was_stopped(int process);
-// Copies a small tree into a directory, and removes all in one except its container.plist.
+// Copies a small tree into a directory, and removes all in one except files of a name.
 int seam_copy_tree(const char *_Nonnull from, const char *_Nonnull to);
-void seam_remove_tree(const char *_Nonnull path);
+void seam_remove_tree(const char *_Nonnull path, const char *_Nonnull except);
 // Lets the participants inherit the descriptors of a directory.
 void seam_name_open(const char *_Nonnull path);
-// What is in a tree: names without the parts that differ each time, sizes, and how contents begin.
+// What is in a tree: names without the parts that differ each time, sizes, and contents.
 uint64_t seam_tree_hash(const char *_Nonnull path);
 int64_t seam_real_nanoseconds(void);
 // The processor time of this process and of its children that have ended.
