@@ -47,7 +47,7 @@ struct Oracle {
       // Its directory is there for a moment without its files.
       if line.first == "left", line.last?.contains("/own/transactions/") == true { continue }
       // A sweep does not wait long for a process that runs.
-      if line.contains("sweep:"), line.contains("running") { continue }
+      if line.contains("sweep:"), line.contains("running;") { continue }
       return line.joined(separator: " ")
     }
     let calls = outcome.notes.indices.flatMap(calls(of:))
