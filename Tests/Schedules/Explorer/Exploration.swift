@@ -16,8 +16,8 @@ final class Exploration {
   /// Names that a rename has connected.
   private var aliases: [UInt32: UInt32] = [:]
   private var random: SeededGenerator
-  /// Whether each operation has to end within a second after the last choice.
-  var checksLateness = false
+  /// How long after the last choice each operation has to end, in nanoseconds; nil for any time.
+  var patience: Int64?
   private let deadline: Int64
   private let clock: () -> Int64
 
@@ -42,7 +42,7 @@ final class Exploration {
   private func check(_ schedule: Schedule) throws -> (Outcome, Finding?) {
     let outcome = try runner.run(schedule)
     let oracle = Oracle(plan: plan, outcome: outcome)
-    let violation = oracle.violation() ?? (checksLateness ? oracle.lateness() : nil)
+    let violation = oracle.violation() ?? patience.flatMap(oracle.lateness)
     return (outcome, violation.map { Finding(schedule: schedule, violation: $0) })
   }
 

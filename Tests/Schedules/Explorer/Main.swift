@@ -117,7 +117,7 @@ struct Session {
     let isSearch = options["--mutants"] != nil || options["--past"] != nil
     let clock = isSearch ? seam_used_nanoseconds : seam_real_nanoseconds
     let exploration = Exploration(runner, plan, seed: seed, seconds: seconds, clock: clock)
-    exploration.checksLateness = options["--liveness"] != nil || isLate
+    exploration.patience = options["--liveness"] != nil ? 1_000_000_000 : isLate ? Plans.late : nil
     let finding =
       if options["--liveness"] != nil {
         try exploration.storm(limit: limit)
@@ -152,7 +152,7 @@ struct Session {
       var finding: Finding?
       for text in plans where finding == nil {
         finding = try explore(
-          .init(text, mutant: fault.rawValue), isLate: Plans.late.contains(fault),
+          .init(text, mutant: fault.rawValue), isLate: Plans.delays.contains(fault),
           seconds: (options["--seconds"].flatMap { Double($0) } ?? 120) / Double(plans.count))
       }
       // What is found without the fault says nothing about it.
@@ -160,7 +160,7 @@ struct Session {
         let sound = Schedule(plan: .init(same.plan.text), choices: same.choices)
         let oracle = Oracle(plan: sound.plan, outcome: try runner.run(sound, isVerbose: true))
         if let violation = oracle.violation()
-          ?? (Plans.late.contains(fault) ? oracle.lateness() : nil)
+          ?? (Plans.delays.contains(fault) ? oracle.lateness(Plans.late) : nil)
         {
           try keep(Finding(schedule: sound, violation: violation))
           finding = nil

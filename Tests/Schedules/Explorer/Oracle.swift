@@ -108,14 +108,14 @@ struct Oracle {
     "update", "replace", "remove", "large", "durable", "both", "read",
   ]
 
-  /// What did not end within a second after the last choice, or nil.
-  func lateness() -> String? {
+  /// What did not end within a time after the last choice, or nil.
+  func lateness(_ limit: Int64 = 1_000_000_000) -> String? {
     guard outcome.silence > 0 else { return nil }
     // These wait for a time of their own.
     let waiting = ["observe", "take", "work", "drop", "serve", "call"]
     for call in outcome.notes.indices.flatMap(calls(of:)) where !waiting.contains(call.words[0]) {
       let late = call.ended - max(outcome.silence, call.began)
-      if call.to != nil, late > 1_000_000_000 {
+      if call.to != nil, late > limit {
         return
           "\(call.words[0]) of process \(call.process) ended \(late / 1_000_000) ms after the storm"
       }

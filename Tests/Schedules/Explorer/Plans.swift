@@ -95,8 +95,9 @@ enum Plans {
     (.ignoringEnds, "", ["serve | call"]),
   ]
 
-  /// Faults that only delay others.
-  static let late: Set<LeaseFault> = [.missingFormerHolder, .takingDeadForRemoved]
+  /// Faults that only delay others, by two seconds; a look once a second is none.
+  static let late: Int64 = 1_500_000_000
+  static let delays: Set<LeaseFault> = [.missingFormerHolder, .takingDeadForRemoved]
 
   /// Defects that the code had, the commits that mended them, and the plans in which they show.
   static let past: [Fault] = [
@@ -115,7 +116,6 @@ enum Plans {
     (.failingToJoin, "c770e505", ["join | join"]),
     (.failingToSubscribe, "c770e505", ["@append l; subscribe | subscribe"]),
     (.forgettingRecord, "0d30dde6", ["@send; refuse | take"]),
-    (.namingMissingCopy, "4f370e42", ["cwrite | cwrite"]),
     (.namingAccessorError, "4f370e42", ["cwrite | cwrite"]),
     (.reportingPublishedAsLost, "4f370e42", ["cwrite | cwrite"]),
     (.claimingWithoutRole, "08c8e0a5", ["@append l; subscribe | subscribe"]),
