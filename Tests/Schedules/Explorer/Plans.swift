@@ -116,6 +116,7 @@ enum Plans {
     (.failingToJoin, "c770e505", ["join | join"]),
     (.failingToSubscribe, "c770e505", ["@append l; subscribe | subscribe"]),
     (.forgettingRecord, "0d30dde6", ["@send; refuse | take"]),
+    (.namingMissingCopy, "4f370e42", ["cwrite | cwrite"]),
     (.namingAccessorError, "4f370e42", ["cwrite | cwrite"]),
     (.reportingPublishedAsLost, "4f370e42", ["cwrite | cwrite"]),
     (.claimingWithoutRole, "08c8e0a5", ["@append l; subscribe | subscribe"]),
