@@ -55,10 +55,8 @@ struct Participant {
   /// Uses everything once before processes are forked, which then find it loaded.
   static func warmUp(_ container: SharedContainer) throws {
     let participant = Participant(container: container, process: last)
-    let operations = [
-      "update a", "read a", "large a", "remove a", "replace a", "both", "pair", "send", "append l",
-      "messages", "cwrite", "cread", "doctor",
-    ]
+    // None that waits, because a thread that began here would be missing in the forked processes.
+    let operations = ["update a", "read a", "both", "pair"]
     for operation in operations { participant.report(operation, number: 1) }
     try participant.conclude()
   }
