@@ -67,7 +67,7 @@ struct Outcome {
   var statuses: [Int] = []
   var wasStopped: [Bool] = []
   var silence: Int64 = 0
-  /// The first moment at which a process was killed.
+  /// The moment at which a process that answers calls was killed.
   var killed = Int64.max
 }
 
@@ -137,7 +137,9 @@ final class Runner {
     outcome.steps = Int(seam_step_count())
     outcome.choices = (0..<seam_made_count()).compactMap { Schedule.Choice(seam_made_at($0)) }
     outcome.silence = seam_silence()
-    if let kill = outcome.choices.first(where: { $0.action == .kill }) {
+    let roles = schedule.plan.roles
+    let kill = outcome.choices.first { $0.action == .kill && roles[$0.process].contains("serve") }
+    if let kill {
       outcome.killed = seam_step_at(Int32(kill.step)).time
     }
     let state = [seam_tree_hash(place), schedule.plan.coordinates ? 1 : 0]
