@@ -213,7 +213,9 @@ struct Oracle {
         operation(.update(from: content, to: nil), .done, key: "f"),
         operation(.write(content), .done, key: "g"),
       ]
-    case "cdelete": return [operation(.write(nil), .done, key: "f")]
+    case "cdelete":
+      guard let name = call.found.first else { return [] }
+      return [operation(.write(nil), .done, key: name == "moved" ? "g" : "f")]
     case "read":
       guard call.to != nil else { return [] }
       return [operation(.read, .value(UInt64(call.answer[0])))]

@@ -174,6 +174,7 @@ struct Participant {
       }
     case "cdelete":
       try FileCoordinator().coordinate(writingItemAt: file, options: .forDeleting) { url in
+        seam_note("try \(url.lastPathComponent)")
         _ = try removeIfPresent(url.path, at: Directory.current)
       }
     case "serve": try serve()
