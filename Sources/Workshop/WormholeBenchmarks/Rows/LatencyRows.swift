@@ -15,6 +15,7 @@ enum LatencyRows {
       try sides(container, directory, ear, hears: "pong", sends: "ping").map { try Game($0, ear) }
     }
     let count = bench.scaled(100)
+    let polling = try SQLiteListener(try bench.directory("latency-sqlite"))
     var tails = games.map { _ in [Double]() }
     let results = try alternate(
       rounds: bench.rounds,
@@ -24,7 +25,7 @@ enum LatencyRows {
           tails[index].append(times.quantile(0.99) ?? 0)
           return times.median
         }
-      })
+      } + [{ try (0..<count).compactMap { _ in try polling?.notice() }.median }])
     for game in games { try game.end() }
     // The workers play until they are released.
     withExtendedLifetime(workers) {}
@@ -35,11 +36,18 @@ enum LatencyRows {
         expected: .ratioAtMost(limit),
         notes: ours == 0 ? [] : ["\(fixed(bare, 2)) of inotify alone"])
     }
-    return [
+    let rows = [
       row("blocked listener, median / inotify", 0, limit: 1.3),
       row("listener, median / inotify + queue", 2, limit: 1.25),
       row("task, median / inotify + task", 4, limit: 1.25),
       Row("send to listener, 99 % / inotify", ours: tails[2], floor: tails[1]),
+      Row("send to blocked listener, 99 %", ours: tails[0], expected: .oursAtMost(300)),
+    ]
+    guard polling != nil else { return rows }
+    return rows + [
+      Row(
+        "send to blocked listener / commit to SQLite, looked for each ms in Python",
+        ours: results[0], floor: results[6], expected: .ratioAtMost(0.1))
     ]
   }
 
