@@ -347,7 +347,7 @@ struct Oracle {
     return rest.count > 1 && !outcome.statuses.contains(-1) ? "of the key wait \(rest)" : nil
   }
 
-  /// Who is told of a change within an accessor, and then reads, gets it.
+  /// A coordinated read that begins after an accessor has told of its change returns that change.
   private func readersBehind(_ calls: [Call]) -> String? {
     for write in calls where write.words[0] == "cwrite" && write.failure == nil {
       guard let told = write.told, let old = write.found.first, old != "nothing",
