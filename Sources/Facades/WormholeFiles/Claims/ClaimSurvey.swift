@@ -218,14 +218,12 @@ extension LeaseDeclaration {
 extension FileDescriptor {
   /// The grace that this claim's owner wants when stopped at a terminal; nil without a wish.
   fileprivate func grace() throws(Errno) -> Duration? {
-    let entries = try FileDescriptor.open(".", at: rawValue, [.readOnly, .directory]).entries()
-    return entries.lazy.compactMap { ClaimName.grace($0.name) }.first
+    try entries().lazy.compactMap { ClaimName.grace($0.name) }.first
   }
 
   /// The process that kills what works under this claim, to take it over; nil if there is none.
   func taker(of name: ClaimName) throws(Errno) -> LeaseDeclaration? {
-    // Listed through its own descriptor, because a listing moves the position.
-    let entries = try FileDescriptor.open(".", at: rawValue, [.readOnly, .directory]).entries()
-    return entries.lazy.compactMap { name.taker($0.name) }.first
+    // Another descriptor would wake all who wait for the claim's end when it is closed.
+    try entries().lazy.compactMap { name.taker($0.name) }.first
   }
 }

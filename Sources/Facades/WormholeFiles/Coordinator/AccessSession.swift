@@ -64,8 +64,16 @@ final class AccessOpening: Waiting {
       return .done(try makeSession())
     }
     let acquisition = items[next].acquisition
+    acquisition.otherPlaces = items.indices.filter { $0 != next }
+      .map { items[$0].access?.location ?? items[$0].location }
     let step = try acquisition.step()
-    if let directory = acquisition.givesWayTo, try giveUp(inside: directory) {
+    if case .done = step {
+    } else if let first = try firstToGiveUp(acquisition) {
+      acquisition.giveUp()
+      for index in items.indices[first..<next].reversed() {
+        guard let access = items[index].access.take() else { continue }
+        try items[index].acquisition.beginAgain(givingUp: access)
+      }
       return try acquire()
     }
     return try step.then { access in
@@ -111,18 +119,21 @@ final class AccessOpening: Waiting {
       demands, for: coordinator.filePresenter, under: terms)
   }
 
-  // Another process has claimed the directory's contents, and waits for all parts of this access in
-  // it (Tests/Models/contents.pml, KEEP_OTHERS). It was acquired last, because of the order.
-  private func giveUp(inside directory: ItemPath) throws -> Bool {
-    var hasGivenUp = false
-    while let last = items.lastIndex(where: { $0.access != nil }),
-      let access = items[last].access, directory.contains(access.location)
+  /// Returns the first item to acquire again, with all that follow it in the order, before this
+  /// access waits for another item; nil if there is none.
+  private func firstToGiveUp(_ acquisition: ItemAcquisition) throws -> Int? {
+    // Another process has claimed the directory's contents, and waits for all parts of this access in
+    // it (Tests/Models/contents.pml, KEEP_OTHERS).
+    if let directory = acquisition.givesWayTo,
+      let first = items.firstIndex(where: { item in
+        item.access.map { directory.contains($0.location) } ?? false
+      })
     {
-      items[last].access = nil
-      try items[last].acquisition.beginAgain(givingUp: access)
-      hasGivenUp = true
+      return first
     }
-    return hasGivenUp
+    // While this process was stopped, another one took the item over, and may have moved it to the
+    // place that this access waits for. Its own lock is on it.
+    return try items.firstIndex { try $0.access?.loss() != nil }
   }
 
   private func makeSession() throws -> AccessSession {

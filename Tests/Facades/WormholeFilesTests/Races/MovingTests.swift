@@ -55,6 +55,60 @@ struct MovingTests {
     try scene.expectOnly(["a", "b"])
   }
 
+  private var move: String { "replacing \(scene.path("b")) moving \(scene.path("a"))" }
+
+  // mover                      waiter
+  // inside a and b
+  //                            asks for both, and waits
+  // renames a to b, leaves
+  //                            finds nothing at a
+  @Test("A waiter with both places of a move does not follow it, and so does not wait for itself")
+  func sameMove() throws {
+    #expect(try mover.ask(move).hasPrefix("inside "))
+    try waiter.tell(move)
+    try scene.waitUntil(waiter, waitsFor: "a")
+    #expect(try mover.ask("rename \(scene.path("b"))") == "done")
+    #expect(try mover.ask("leave") == "done")
+    let places = try waiter.answer()
+    #expect(places.hasPrefix("inside ") && places.hasSuffix("/a"), "\(places)")
+    #expect(try waiter.ask("read") == "nothing")
+    #expect(try waiter.ask("leave") == "done")
+    #expect(try scene.text("b") == "old")
+    try scene.expectOnly(["b"])
+  }
+
+  // other                      waiter                     mover
+  // inside b
+  //                            has a, waits for b
+  //                            is stopped
+  //                                                       takes a over, waits for b
+  // leaves
+  //                                                       renames a to b, leaves
+  //                            continues: begins with a
+  //                            again, and finds nothing
+  @Test("A waiter that has lost one of its items acquires it again, and does not wait for itself")
+  func lostMeanwhile() throws {
+    let other = try scene.participant()
+    #expect(try other.ask("inplace \(scene.path("b"))").hasPrefix("inside "))
+    try waiter.tell(move)
+    try scene.waitUntil(waiter, waitsFor: "b")
+    try waiter.send(.stop)
+    try waiter.waitUntilStopped()
+    try mover.tell(move)
+    try scene.waitUntil(mover, waitsFor: "b")
+    #expect(try other.ask("leave") == "done")
+    #expect(try mover.answer().hasPrefix("inside "))
+    #expect(try mover.ask("rename \(scene.path("b"))") == "done")
+    #expect(try mover.ask("leave") == "done")
+    try waiter.send(.continue)
+    let places = try waiter.answer()
+    #expect(places.hasPrefix("inside ") && places.hasSuffix("/a"), "\(places)")
+    #expect(try waiter.ask("read") == "nothing")
+    #expect(try waiter.ask("leave") == "done")
+    #expect(try scene.text("b") == "old")
+    try scene.expectOnly(["b"])
+  }
+
   // deleter                    waiter
   // inside a, removes its copy
   //                            asks for a, and waits

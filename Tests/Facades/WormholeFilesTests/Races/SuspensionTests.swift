@@ -149,4 +149,35 @@ struct SuspensionTests {
     #expect(try scene.text("a") == "this")
     try scene.expectOnly(["a"])
   }
+
+  // owner                      this process
+  // inside
+  //                            is about to inherit its lock
+  // killed
+  //                            has the lock, as a child of the owner would
+  @Test("A waiter for what its dead owner's child still has does not wake itself or other waiters")
+  func child() throws {
+    let owner = try scene.participant()
+    #expect(try owner.ask("inplace \(scene.path("a"))").hasPrefix("inside "))
+    let site = ItemSite.path(of: try ItemPath.find(scene.path("a"), followingLink: false).place)
+    let name = try #require(try scene.claims("a").first { $0.hasPrefix(ClaimName.prefix) })
+    let claim = try FileDescriptor.open(site + "/" + name, [.readOnly, .directory])
+    try owner.end()
+    try eventually("the owner's lock is free") { try claim.tryLock(.exclusive) }
+    let queue = try FileDescriptor.eventQueue()
+    _ = try queue.addWatch(site + "/" + name, .closedWithoutWriting)
+    for kind in [AccessKind.locking, .content, .reading] {
+      let acquisition = ItemAcquisition(
+        try ItemPath.find(scene.path("a"), followingLink: false).place, kind,
+        under: AccessTerms(purpose: "other", term: .seconds(60), until: .now + .seconds(600)),
+        leaving: SiteRemoval())
+      // Three looks, so that everything is open that stays open.
+      for _ in 0..<3 { _ = try acquisition.step() }
+      _ = try queue.takeEvents { _, _ in }
+      for _ in 0..<3 { _ = try acquisition.step() }
+      var closings = 0
+      _ = try queue.takeEvents { _, _ in closings += 1 }
+      #expect(closings == 0, "\(kind)")
+    }
+  }
 }

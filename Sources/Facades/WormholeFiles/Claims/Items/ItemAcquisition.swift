@@ -38,6 +38,9 @@ final class ItemAcquisition: Waiting {
   /// others waits for it.
   private var request: LeaseRequest?
   private let leaseDeadline: ContinuousClock.Instant
+  /// Where the access has its other items. An item that was moved there is not followed: the access
+  /// would wait for itself.
+  var otherPlaces: [ItemPath] = []
   /// The claim, once it is made; the next step continues from there.
   private var claim: Claim?
   /// The site, or the directory, when the item was found locked with no process at its site.
@@ -368,6 +371,10 @@ final class ItemAcquisition: Waiting {
 
   private func followMove() throws {
     guard let item, let place = try location.newPlace(of: item) else { return }
+    if otherPlaces.contains(place) {
+      self.item = nil
+      return
+    }
     giveUp()
     // The old place's site: no process may use it any longer.
     leaveSite()
