@@ -25,6 +25,7 @@ import WormholeSystem
 /// together A,B,… NUMBER            updates values in one step: adds to each; "A=" is only read, "A-" removed
 /// hold-together A,B,… NUMBER       the same; in the middle answers "holding" and reads a line
 /// durable-together A,B,… NUMBER    the same as "together", for the disk
+/// alike A,B,…                      reads values in an update of all; it is an error if two differ
 /// transfer A,B,… NUMBER            NUMBER times takes 1 from a value and gives it to another one
 /// die N COMMAND…                   as COMMAND, killed before its Nth system call
 /// stop N COMMAND…                  as COMMAND, stopped before its Nth system call
@@ -51,6 +52,8 @@ import WormholeSystem
 /// Errors are answered as "error CODE SENTENCE". A participant that cannot begin ends with status 1.
 @main
 struct Participant {
+  private struct Unequal: Error { let values: String }
+
   let container: SharedContainer
 
   static func main() {
@@ -125,6 +128,10 @@ struct Participant {
     case "long": try hold(value, number, term: .seconds(600))
     case "together", "hold-together", "durable-together":
       try together(key, number, verb)
+    case "alike":
+      try container.update(key.split(separator: ",").map(String.init)) { values in
+        if Set(values.values.map(\.int64Value)).count > 1 { throw Unequal(values: "\(values)") }
+      }
     case "transfer":
       let names = key.split(separator: ",").map(String.init)
       for _ in 0..<number {

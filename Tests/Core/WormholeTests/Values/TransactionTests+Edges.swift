@@ -1,4 +1,5 @@
 import Testing
+import WormholeInspection
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
@@ -17,6 +18,44 @@ extension TransactionTests {
   }
 
   #if DEBUG
+    @Test(
+      "shows its closure the values of one moment, even if its process was stopped between reading them",
+      .onlyDirectories("the steps are system calls"), arguments: TriedSteps.shares)
+    func stoppedWhileReading(share: Int) throws {
+      try TriedSteps.each(of: share, moreThan: 15) { step in
+        let scene = try TransactionTests()
+        func setBoth(to number: Int64) throws {
+          try scene.container.update(["a", "b"]) { values in
+            for name in ["a", "b"] { values[name] = .integer(number) }
+          }
+        }
+        try setBoth(to: 1)
+        let late = try Participant(scene.directory.path)
+        let isDone = try !late.stops(in: "stop \(step) alike a,b")
+        try setBoth(to: 2)
+        try late.send(.continue)
+        #expect(try late.answer() == "done", "stopped before call \(step)")
+        return !isDone
+      }
+    }
+
+    @Test(
+      "is not called abandoned before its first file, while its writer has the leases",
+      .onlyDirectories("its own entry is planted"))
+    func begun() throws {
+      let writer = try Participant(directory.path)
+      #expect(try writer.ask("hold a 1") == "holding")
+      for path in ["/own", "/own/transactions", "/own/transactions/abc"] {
+        try makeDirectory(directory.path + path)
+      }
+      #expect(try container.report().leftovers.isEmpty)
+      #expect(try writer.ask("") == "done")
+      try writer.end()
+      #expect(try container.report().leftovers.map(\.kind) == [.abandonedChange])
+      _ = try container.sweep()
+      #expect(try litter() == [])
+    }
+
     // An absent value looks the same at both looks if it existed in between.
     @Test(
       "Values that are read together existed together, whatever changes between two looks",

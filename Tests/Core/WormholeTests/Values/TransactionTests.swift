@@ -47,7 +47,7 @@ struct TransactionTests {
   }
 
   /// What a transaction leaves in the container that nobody needs.
-  private func litter() throws -> [String] {
+  func litter() throws -> [String] {
     guard TestEngine.current == .directory else { return [] }
     let left = try SharedContainer.entries(
       Transaction.directory, at: container.root.handle().descriptor.rawValue)

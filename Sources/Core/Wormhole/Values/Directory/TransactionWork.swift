@@ -28,6 +28,8 @@ struct TransactionWork<Result: Sendable>: Sendable {
 
   private func perform(_ leases: [Lease]) throws -> Result {
     let found = try files.map { try $0.snapshot(limits: .standard) }
+    // A value whose lease was taken over may have changed before the next value was read.
+    for lease in leases.dropLast() where try lease.held.isRemoved() { throw lease.lost() }
     var (edits, result): ([Edit], Result)
     if let role = update.role {
       try role.check(found[0])
