@@ -44,8 +44,6 @@ struct Oracle {
     for line in outcome.notes.joined() where line.first.map(faults.contains) == true {
       // A process that was killed leaves something for the next one.
       if line.first == "site" || line.first == "left", !isCalm { continue }
-      // Its directory is there for a moment without its files.
-      if line.first == "left", line.last?.contains("/own/transactions/") == true { continue }
       // A sweep does not wait long for a process that runs.
       if line.contains("sweep:"), line.contains("running;") { continue }
       return line.joined(separator: " ")
@@ -87,7 +85,6 @@ struct Oracle {
     }
     let isStopped = outcome.wasStopped[call.process]
     if kind == "cupload", isStopped, failure.contains("no such file") { return true }
-    if kind == "cmove", failure.contains("coordinates its own item again") { return true }
     if ["join", "subscribe"].contains(kind), !call.hasBegun { return false }
     if outcome.wasStopped[call.process], !Self.repeating.contains(kind),
       [

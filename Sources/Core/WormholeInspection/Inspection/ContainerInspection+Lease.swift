@@ -33,10 +33,22 @@ extension ContainerInspection {
 
   /// Returns whether the writer of a transaction has died, or has left it to others.
   func isAbandoned(transaction nonce: String) -> Bool {
-    let files = Transaction.stateFiles(of: nonce)
-    let file = files.first { status($0) != nil }
-    guard let file, let status = status(file) else { return true }
-    return !isBeingWritten(status, file)
+    for file in Transaction.stateFiles(of: nonce) {
+      if let status = status(file), isBeingWritten(status, file) { return false }
+    }
+    // A writer makes the directory just before it has locked the file, and removes it just after the
+    // file. Meanwhile it has the leases of its values.
+    let isRunning = [NameKind.value, .ownValue].contains { kind in
+      // An error is reported where the names are listed.
+      let entries = (try? SharedContainer.entries(kind.path, at: directory)) ?? nil
+      return (entries ?? []).contains { isHeld("\(kind.path)/\($0.name.text)") }
+    }
+    return !isRunning || isStale(Transaction(nonce: nonce).path)
+  }
+
+  /// Returns whether a process has the lease of a name's directory.
+  func isHeld(_ path: String) -> Bool {
+    status(path + "/" + LeaseSite.held).map { locks?.holders(of: $0).isEmpty == false } ?? false
   }
 
   private mutating func lookAtHeld(_ path: String, of owner: Owner) {

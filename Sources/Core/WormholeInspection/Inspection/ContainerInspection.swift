@@ -68,11 +68,13 @@ struct ContainerInspection {
     }
     let name = leftover.path.split(separator: "/").last.map(String.init) ?? ""
     guard leftover.kind == .abandonedChange else { return true }
-    guard let owner = leftover.owner else { return isAbandoned(transaction: name) }
+    guard let owner = leftover.owner else {
+      // It may have ended during this look.
+      return isAbandoned(transaction: name) && self.status(leftover.path) != nil
+    }
     guard name == LeaseSite.transaction else { return true }
     // A process that has the lease removes the note at the end of its transaction.
-    let held = self.status(owner.path + "/" + LeaseSite.held)
-    if let held, locks?.holders(of: held).isEmpty == false { return false }
+    if isHeld(owner.path) { return false }
     // The report names it if it cannot be read.
     let nonce = try? Transaction.nonce(notedAt: owner.path, in: container.root)
     return nonce.map { isAbandoned(transaction: $0) } ?? false
