@@ -305,10 +305,13 @@ struct Oracle {
     }
     return disorder(rest, "the rest")
       ?? plan.roles.indices.lazy.compactMap { process in
-        // Of entries that were stored together, a worker gets what another one had after later ones.
-        disorder(
-          got.filter { $0.process == process && Int($0.text).map { $0 % 100 < 50 } == true }
-            .map(\.text), "process \(process)")
+        // A worker gets what another one had, or was stored together with that, after later ones.
+        let isWorker = plan.roles[process].contains { $0.hasPrefix("work") }
+        let own = got.filter { entry in
+          entry.process == process && Int(entry.text).map { $0 % 100 < 50 } == true
+            && !(isWorker && got.contains { $0.text == entry.text && $0.stamp < entry.stamp })
+        }
+        return disorder(own.map(\.text), "process \(process)")
       }.first
   }
 

@@ -866,8 +866,9 @@ void seam_begin(const char *root, int verbose) {
     if (opened[k] == 0) opened[k] = S->base[k] + 5000000000;
     S->base[k] = opened[k];
   }
-  // At the same place in a second each time, and ahead of the file system's times, which are real.
-  S->base[0] = (S->base[0] / 1000000000 + 1) * 1000000000;
+  // At the same place in a second each time, and ahead of the file system's times, which are real; in
+  // nanoseconds, by which a process knows that the file system keeps them, and that it may keep a lease.
+  S->base[0] = (S->base[0] / 1000000000 + 1) * 1000000000 + 1;
   S->now = 20000000;
 }
 
