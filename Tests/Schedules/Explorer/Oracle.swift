@@ -305,11 +305,15 @@ struct Oracle {
     }
     return disorder(rest, "the rest")
       ?? plan.roles.indices.lazy.compactMap { process in
-        // A worker gets what another one had, or was stored together with that, after later ones.
-        let isWorker = plan.roles[process].contains { $0.hasPrefix("work") }
-        let own = got.filter { entry in
-          entry.process == process && Int(entry.text).map { $0 % 100 < 50 } == true
-            && !(isWorker && got.contains { $0.text == entry.text && $0.stamp < entry.stamp })
+        // What another worker had when it was stopped or killed comes after later entries, and so does
+        // what was stored together with others.
+        let isAfterOther = plan.roles.indices.contains {
+          $0 != process && plan.roles[$0].contains { $0.hasPrefix("work") }
+            && (outcome.wasStopped[$0] || outcome.statuses[$0] == -1)
+        }
+        guard !isAfterOther else { return nil }
+        let own = got.filter {
+          $0.process == process && Int($0.text).map { $0 % 100 < 50 } == true
         }
         return disorder(own.map(\.text), "process \(process)")
       }.first
