@@ -114,6 +114,10 @@ struct Participant {
       }
       return found.joined(separator: " ")
     case "sweep": try sweep()
+    case "positions":
+      var faults = NameFaults()
+      _ = try Log.sweepPositions(in: container, &faults, until: .now + .seconds(10))
+      if let fault = faults.all.first { throw fault }
     case "doctor": try examine()
     case "copy": return try copy()
     case "send": try container.queue("q").sender("s\(process)").enqueue(PropertyListValue(number))

@@ -103,7 +103,7 @@ enum Plans {
   static let past: [Fault] = [
     (.sharingForwards, "6ad9f8c9", ["@burst; work 2 | take"]),
     (.readingBehind, "63f1ecc9", ["cwrite | cread"]),
-    (.sweepingPositionsBlindly, "1ff75fe0", ["sweep | append l; subscribe; subscribe"]),
+    (.sweepingPositionsBlindly, "1ff75fe0", ["positions | append l; subscribe; subscribe"]),
     (.lockingFailures, "c57100ad", ["@send; @refuse; again | again"]),
     (.supersedingOlderOnly, "f7477a4f", ["keyed | keyed"]),
     (.reportingSweptNames, "4d241b89", ["@remove b; sweep | doctor"]),
