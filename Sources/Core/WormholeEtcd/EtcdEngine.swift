@@ -22,10 +22,10 @@ extension SharedContainer {
   /// Opens a container on etcd, and creates it if it is missing. All containers of a process at one
   /// location share its connections.
   ///
-  /// - Throws: `AppGroupError.Code.unreachable` with each member's answer: at once if it cannot
-  ///   change (a certificate, not etcd), after 2 seconds without a server or an address, after 10
-  ///   without an answer. `.permissionDenied`, `.formatTooNew`, `.notSupported` if libcurl is
-  ///   missing.
+  /// - Throws: `AppGroupError.Code.clusterUnreachable` with each member's answer: at once if it
+  ///   cannot change (a certificate, not etcd), after 2 seconds without a server or an address,
+  ///   after 10 without an answer. `.permissionDenied`, `.formatTooNew`, `.notSupported` if libcurl
+  ///   is missing.
   @available(*, noasync, message: "it blocks; open it before, or on a thread of its own")
   public convenience init(etcd location: EtcdLocation) throws { try self.init(at: location) }
 }

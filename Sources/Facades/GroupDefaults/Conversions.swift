@@ -1,4 +1,5 @@
 package import FoundationEssentials
+import Wormhole
 package import WormholePropertyLists
 
 /// The conversions of the typed getters. The quoted rules are the comments of NSUserDefaults.h.
@@ -100,7 +101,7 @@ package enum Conversions {
     do throws(PropertyListError) {
       return try PropertyListValue(propertyList: object)
     } catch {
-      throw GroupDefaultsError.unsupported(key, error)
+      throw AppGroupError.unsupported(key, error)
     }
   }
 }

@@ -20,7 +20,7 @@ final class Suite: Sendable {
   let value: Value
   let ownWrites = OwnWrites()
   /// The content of one publication.
-  private let known = Mutex<(version: Version, state: Result<State, GroupDefaultsError>)?>(nil)
+  private let known = Mutex<(version: Version, state: Result<State, AppGroupError>)?>(nil)
   /// Content that was written to a file and need not be decoded when it is read back.
   private let lastEncoded = Mutex<(bytes: [UInt8], contents: Contents)?>(nil)
 
@@ -37,7 +37,7 @@ final class Suite: Sendable {
 
   /// Returns the stored content; empty if there is no suite yet.
   ///
-  /// - Throws: `GroupDefaultsError.damaged`, or `AppGroupError` as `Value.snapshot`.
+  /// - Throws: `AppGroupError.damaged`, or as `Value.snapshot`.
   /// - Complexity: One system call, unless a process has written since the last read.
   func contents() throws -> Contents { try state().contents }
 
@@ -67,11 +67,11 @@ final class Suite: Sendable {
     return try new.get()
   }
 
-  private func known(as version: Version) -> Result<State, GroupDefaultsError>? {
+  private func known(as version: Version) -> Result<State, AppGroupError>? {
     known.withLock { $0?.version == version ? $0?.state : nil }
   }
 
-  private func decoded(_ snapshot: ValueSnapshot) -> Result<Contents, GroupDefaultsError> {
+  private func decoded(_ snapshot: ValueSnapshot) -> Result<Contents, AppGroupError> {
     do {
       let encoded = lastEncoded.withLock { $0 }
       if let encoded, try snapshot.bytes() == encoded.bytes { return .success(encoded.contents) }
@@ -93,7 +93,7 @@ final class Suite: Sendable {
   /// - Parameters:
   ///   - key: The only key that the body changes; nil for any. Comparing all of many takes long.
   ///   - body: Runs again, with the latest contents, if the lease was lost.
-  /// - Throws: The error of `body`, `GroupDefaultsError.damaged`, or `AppGroupError`.
+  /// - Throws: The error of `body`, `AppGroupError.damaged`, or an error of the container.
   func edit<Result: Sendable>(
     _ terms: ChangeTerms = .init(), of key: String? = nil,
     _ body: @escaping @Sendable (inout Contents) throws -> Result
@@ -143,7 +143,7 @@ final class Suite: Sendable {
       lastEncoded.withLock { $0 = (bytes, contents) }
       return bytes
     } catch {
-      throw GroupDefaultsError(
+      throw AppGroupError(
         .unsupportedValue, "write the defaults", path: value.path,
         reason: "no reader would accept them: \(error.reason)",
         remedy: "defaults are meant to be small; share large content as a file")
@@ -176,7 +176,7 @@ extension Suite {
 
   private static func check(_ name: String) throws {
     guard reserved.contains(name) else { return }
-    throw GroupDefaultsError(
+    throw AppGroupError(
       .invalidSuiteName, "open the suite \"\(name)\"",
       reason: name.isEmpty ? "the name is empty" : "that name stands for a domain of its own",
       remedy: "name an App Group such as group.com.example.app")

@@ -1,4 +1,4 @@
-import Wormhole
+package import Wormhole
 package import WormholeInspection
 import WormholePropertyLists
 
@@ -105,10 +105,10 @@ package enum PeerNames {
     !peer.isEmpty && EncodedName(peer).component.utf8.count <= maximumBytes
   }
 
-  package static func check(_ peer: String) throws(PeerError) {
+  package static func check(_ peer: String) throws(AppGroupError) {
     guard !isName(peer) else { return }
     let bytes = EncodedName(peer).component.utf8.count
-    throw PeerError(
+    throw AppGroupError(
       .unsupportedValue, "use \"\(peer)\" as a peer's name", peer: peer,
       reason: peer.isEmpty ? "it is empty" : "it has \(bytes) bytes once encoded",
       remedy: "take one of 1 to \(maximumBytes) bytes")

@@ -55,7 +55,7 @@ func reporting<Result: ~Copyable>(
 
 /// The error of a wait for what another process has.
 struct InUse: Error {
-  let error: any DescribedError
+  let error: AppGroupError
 }
 
 /// Makes a call that waits for what only one process at a time has.
@@ -65,8 +65,6 @@ func noticingUse<Result>(_ call: () throws -> Result) throws -> Result {
   do {
     return try call()
   } catch let error as AppGroupError where error.code == .timedOut && error.holder != nil {
-    throw InUse(error: error)
-  } catch let error as PeerError where error.code == .timedOut && error.holder != nil {
     throw InUse(error: error)
   }
 }
@@ -80,18 +78,19 @@ func sentence(of error: any Error) -> String {
   switch error {
   case let error as InUse: sentence(of: error.error)
   case let error as AppGroupError where error.action == ForeignFile.action: "\(error)"
-  case let error as AppGroupError
-  where [.damaged, .notAValue].contains(error.code)
-    || error.code == .tooLarge && error.errorNumber == nil && error.action.hasPrefix("read"):
-    "\(error)".replacing(
-      remedy: error.remedy, by: "'\(ProgramName.called) doctor' shows how to repair it")
-  case let error as GroupDefaultsError where error.code == .damaged:
+  case let error as AppGroupError where error.code == .damaged && error.isOfDefaults:
     "\(error)".replacing(
       remedy: error.remedy,
       by: "nothing is written over it; '\(ProgramName.called) doctor' shows how to put it aside")
-  case let error as PeerError where error.code == .damaged:
+  case let error as AppGroupError where error.code == .damaged && error.isBetweenPeers:
     "\(error)".replacing(
       remedy: error.remedy, by: "'\(ProgramName.called) doctor' shows how to put it aside")
+  case let error as AppGroupError
+  where !error.isBetweenPeers
+    && ([.damaged, .notAValue].contains(error.code)
+      || error.code == .tooLarge && error.errorNumber == nil && error.action.hasPrefix("read")):
+    "\(error)".replacing(
+      remedy: error.remedy, by: "'\(ProgramName.called) doctor' shows how to repair it")
   default: "\(error)"
   }
 }
@@ -169,19 +168,13 @@ extension ExitStatus {
   /// - Parameter hasTimeout: whether the command has a timeout: an unreachable process is then
   ///   late, whether it does not answer or does not listen.
   init(of error: any Error, hasTimeout: Bool = false) {
-    // If etcd does not answer, every command ends alike.
-    let peers = (error as? PeerError)?.underlying
-    let error = peers.flatMap { $0.code == .unreachable ? $0 : nil } ?? error
     self =
       switch error {
-      case let error as AppGroupError where hasTimeout && error.code == .unreachable: .deadline
+      case AppGroupError.Code.clusterUnreachable where hasTimeout: .deadline
       case let error as CommandError: error.status
       case is InUse: .inUse
       case let error as AppGroupError: Self.status(of: error)
-      case let error as FileCoordinationError: Self.status(of: error)
-      case let error as PeerError: Self.status(of: error)
       case let error as PresenterError: error.underlying.map { ExitStatus(of: $0) } ?? .inputOutput
-      case is GroupDefaultsError: .badData
       case let error as Errno: Self.status(of: error)
       case let error as TreeError: error.refusal.map { Self.status(of: $0) } ?? .inputOutput
       case let status as ExitStatus: status
@@ -199,39 +192,21 @@ extension ExitStatus {
     switch error.code {
     // A file at the container's place, which no permission would change.
     case .containerUnsafe where error.errorNumber == Errno.notDirectory.rawValue: .badData
-    case .containerUnsafe, .permissionDenied: .permission
-    case .formatTooNew, .notAValue, .damaged, .unsupportedValue, .nameCollision:
+    case .containerUnsafe, .unsafe, .permissionDenied: .permission
+    case .formatTooNew, .notAValue, .notAnItem, .damaged, .unsupportedValue, .unexpectedValue,
+      .nameCollision, .invalidSuiteName, .wrongType, .badImport, .badExport:
       .badData
     // With an error number, the kernel refused to write that much; the data may be right.
     case .tooLarge: error.errorNumber == nil ? .badData : .inputOutput
-    // Another process has the lease that this one had.
-    case .leaseLost: .no
-    case .unreachable: .outOfReach
+    // Another process has what this one had, or the answer is no.
+    case .leaseLost, .replaced, .overtaken, .conflict, .cancelled, .notActive, .failed,
+      .notAnswered:
+      .no
+    case .unreachable, .clusterUnreachable, .notHandled, .notLaunched: .outOfReach
     case .timedOut, .outcomeUnknown: .deadline
     case .notSupported: .usage
+    case .fileAccess: error.errorNumber.map { status(of: Errno(rawValue: $0)) } ?? .inputOutput
     default: .inputOutput
-    }
-  }
-
-  private static func status(of error: FileCoordinationError) -> ExitStatus {
-    switch error.code {
-    case .overtaken, .cancelled, .conflict: .no
-    case .timedOut: .deadline
-    case .notAnItem: .badData
-    case .unsafe, .permissionDenied: .permission
-    default: .inputOutput
-    }
-  }
-
-  private static func status(of error: PeerError) -> ExitStatus {
-    switch error.code {
-    case .unreachable, .notHandled, .notLaunched: .outOfReach
-    case .cancelled, .failed, .notAnswered, .notActive, .replaced: .no
-    case .timedOut: .deadline
-    case .tooLarge, .unsupportedValue, .unexpectedValue, .damaged: .badData
-    default:
-      error.underlying.map { status(of: $0) }
-        ?? error.errorNumber.map { status(of: Errno(rawValue: $0)) } ?? .inputOutput
     }
   }
 }

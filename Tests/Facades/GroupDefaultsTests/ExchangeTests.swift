@@ -107,7 +107,7 @@ struct ExchangeTests {
     ])
   func refused(_ data: Data) throws {
     scene.defaults.set(1, forKey: "k")
-    let error = #expect(throws: GroupDefaultsError.self) {
+    let error = #expect(throws: AppGroupError.self) {
       try scene.defaults.importSuite(from: data, .replacing)
     }
     #expect(error?.code == .badImport)
@@ -132,7 +132,7 @@ struct ExchangeTests {
   @Test("an export as XML reports content that XML cannot hold")
   func control() throws {
     scene.defaults.set("\u{1}", forKey: "k")
-    let error = #expect(throws: GroupDefaultsError.self) {
+    let error = #expect(throws: AppGroupError.self) {
       try scene.defaults.exportSuite(as: .xml)
     }
     #expect(error?.code == .badExport)

@@ -29,7 +29,7 @@ struct ReceptionTests {
       { _ in
         let (number, _) = openings.add(1, ordering: .relaxed)
         guard ![1, 2].contains(number) else {
-          throw PeerError(.inputOutput, "receive", reason: "the disk does not answer")
+          throw AppGroupError(.inputOutput, "receive", reason: "the disk does not answer")
         }
         return try await peer.receiveMessages()
       },
@@ -66,7 +66,7 @@ struct ReceptionTests {
       events.withLock { $0.append("\(event)") }
     }
     defer { Diagnostics.onEvent = before }
-    let error = PeerError(.noSpace, "put the file", reason: "the disk of this test is full")
+    let error = AppGroupError(.noSpace, "put the file", reason: "the disk of this test is full")
     let handler: @Sendable (PeerMessage) -> PeerReceiver<PeerMessage>.Outcome = { _ in
       let number = attempts.withLock { attempts in
         attempts += 1

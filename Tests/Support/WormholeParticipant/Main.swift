@@ -93,8 +93,6 @@ struct Participant {
       return try perform(words)
     } catch let error as AppGroupError {
       return "error \(error.code.rawValue) \(error)"
-    } catch let error as PeerError {
-      return "error \(error.code.rawValue) \(error)"
     } catch {
       return "error other \(error)"
     }

@@ -34,7 +34,7 @@ enum PeerRequestVerbs {
   ) throws -> String {
     do {
       return try act(verb, name, rest, container)
-    } catch let error as PeerError {
+    } catch let error as AppGroupError {
       return "error \(error.code.rawValue) \(error)"
     }
   }

@@ -31,7 +31,7 @@ struct EtcdCheckTests {
     let unknown = try journal(of: .outcomeUnknown)
     #expect(unknown.operations(of: 1).map(\.outcome) == [.unknown])
     #expect(unknown.contains(.inDoubt))
-    for (code, entry) in [(AppGroupError.Code.unreachable, JournalEntry.unreachable)]
+    for (code, entry) in [(AppGroupError.Code.clusterUnreachable, JournalEntry.unreachable)]
       + [(.leaseLost, .lost), (.timedOut, .timedOut)]
     {
       let journal = try journal(of: code)
@@ -45,7 +45,7 @@ struct EtcdCheckTests {
   // went unnoticed.
   @Test(
     "take any error of the last changes for a fault",
-    arguments: [AppGroupError.Code.timedOut, .leaseLost, .unreachable, .outcomeUnknown])
+    arguments: [AppGroupError.Code.timedOut, .leaseLost, .clusterUnreachable, .outcomeUnknown])
   func lastChanges(code: AppGroupError.Code) throws {
     let journal = try journal(of: code, isAlone: true)
     #expect(journal.contains { if case .broke(.noFault, _) = $0 { true } else { false } })

@@ -6,14 +6,14 @@ package import WormholeSystem
 /// on. At its end it reports the faults. An error that every name would meet ends the walk: no
 /// descriptors, no space, no answer.
 package struct NameFaults: Sendable {
-  /// In the order in which they were met, one for each path.
+  /// In the order in which they were met, one for each path, or reason without a path.
   package private(set) var all: [AppGroupError] = []
-  private var paths: Set<String> = []
+  private var places: Set<String> = []
 
   package init() {}
 
   package mutating func add(_ fault: AppGroupError) {
-    if paths.insert(fault.path).inserted { all.append(fault) }
+    if places.insert(fault.path.isEmpty ? fault.reason : fault.path).inserted { all.append(fault) }
   }
 
   package mutating func add(_ others: NameFaults) {

@@ -11,13 +11,13 @@ extension EtcdError: EngineError {
     // A server says "bad certificate" for an expired one, too.
     case .unreachable where reason.contains("certificate"):
       (
-        .unreachable,
+        .clusterUnreachable,
         "look whether ca= and cert= are valid now and of one authority: "
           + "openssl x509 -noout -issuer -dates -in FILE"
       )
     case .unreachable:
       (
-        .unreachable,
+        .clusterUnreachable,
         "look whether etcd runs there (etcdctl endpoint status), and whether it speaks TLS: then write etcds:// with "
           + "ca=, cert= and key="
       )

@@ -1,4 +1,5 @@
 public import WatchConnectivity
+import Wormhole
 import WormholeSystem
 
 // Sessions that end: an app has one for as long as its process runs; a test has its own.
@@ -16,7 +17,7 @@ extension WCSession {
   ///
   /// - Parameter deadline: when to stop waiting for a running method of the delegate; by default 10
   ///   seconds from now.
-  /// - Throws: `TestingError.Code.timedOut`. The next session exists nevertheless.
+  /// - Throws: `AppGroupError.Code.timedOut`. The next session exists nevertheless.
   public static func reset(until deadline: ContinuousClock.Instant? = nil) async throws {
     try await replaceDefault().end(until: deadline)
   }
@@ -29,7 +30,7 @@ extension WCSession {
 
   /// Ends this session permanently; see `reset`. Further calls have no effect.
   ///
-  /// - Throws: `TestingError.Code.timedOut` if a method of its delegate does not return.
+  /// - Throws: `AppGroupError.Code.timedOut` if a method of its delegate does not return.
   public func end(until deadline: ContinuousClock.Instant? = nil) async throws {
     try await Blocking.run { try self.end(until: deadline) }
   }
@@ -43,7 +44,7 @@ extension WCSession {
       end.settle(())
     }
     guard end.wait(until: deadline ?? .now + TestScene.patience) != nil else {
-      throw TestingError(
+      throw AppGroupError(
         .timedOut, "end a session",
         reason: "a method of its delegate, or a handler, does not return")
     }

@@ -1,4 +1,5 @@
 public import WatchConnectivity
+import Wormhole
 import WormholeSystem
 
 extension WCSession {
@@ -8,7 +9,7 @@ extension WCSession {
   /// - Parameters:
   ///   - property: the property.
   ///   - deadline: when to give up; by default 10 seconds from now.
-  /// - Throws: `TestingError.Code.timedOut`.
+  /// - Throws: `AppGroupError.Code.timedOut`.
   public func waitUntil(
     _ property: any KeyPath<WCSession, Bool> & Sendable,
     until deadline: ContinuousClock.Instant? = nil
@@ -27,7 +28,7 @@ extension WCSession {
 
   /// Waits until the activation state is the given one.
   ///
-  /// - Throws: `TestingError.Code.timedOut`.
+  /// - Throws: `AppGroupError.Code.timedOut`.
   public func waitUntil(
     _ state: WCSessionActivationState, until deadline: ContinuousClock.Instant? = nil
   ) async throws {
@@ -59,7 +60,7 @@ extension WCSession {
       try withExtendedLifetime(observations) {
         if holds(self) { return .done(()) }
         guard ContinuousClock.now < deadline else {
-          throw TestingError(
+          throw AppGroupError(
             .timedOut, "wait for a session",
             reason: "the deadline passed; it is \(self.activationState), and its counterpart is "
               + (self.isReachable ? "reachable" : "not reachable"),

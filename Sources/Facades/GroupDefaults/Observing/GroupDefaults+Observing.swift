@@ -19,7 +19,7 @@ extension GroupDefaults {
   ///   - handler: Receives the key with its old and its new value.
   /// - Returns: The observation, which lasts until it is cancelled or released. No change after
   ///   this method returns is missed.
-  /// - Throws: `GroupDefaultsError.damaged` or `AppGroupError` if the suite cannot be read now.
+  /// - Throws: `AppGroupError` if the suite cannot be read now.
   public func observe(
     key: String? = nil, startsWithCurrent: Bool = false, on queue: DispatchQueue,
     _ handler: @escaping @Sendable (DefaultsChange) -> Void

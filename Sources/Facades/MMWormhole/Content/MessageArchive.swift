@@ -80,6 +80,9 @@ struct MessageArchive: Sendable {
 
   private struct Outdated: Error {}
 
+  /// Another process has access to the archive.
+  private struct Busy: Error {}
+
   let value: Value
   /// One of this machine's own values, where the archive is.
   let noteValue: Value
@@ -169,7 +172,7 @@ struct MessageArchive: Sendable {
     // Excludes: a process that was stopped gives its older message after this.
     do {
       try change(now, .contentIndependentMetadataOnly, .changing) { _ in try step() }
-    } catch let error as FileCoordinationError where error.code == .overtaken {
+    } catch let error as AppGroupError where error.code == .overtaken {
       // Another look finds what the process that took over the claim has done.
     }
     return true
@@ -219,11 +222,9 @@ struct MessageArchive: Sendable {
           value: now.valueText, archive: version.text, replaces: now.archiveText)
         try write(note, after: now)
       }
-    } catch let error as FileCoordinationError where error.code == .overtaken {
+    } catch let error as AppGroupError where error.code == .overtaken {
       // The process that took over the claim has settled it.
-    } catch let error as FileCoordinationError
-      where purpose == .reading && error.code == .timedOut
-    {
+    } catch is Busy {
       // The process that has the claim gives it.
       return false
     } catch {
@@ -249,16 +250,22 @@ struct MessageArchive: Sendable {
   private func change(
     _ now: Look, _ options: WritingOptions, _ purpose: Purpose, _ body: (URL) throws -> Void
   ) throws {
-    try attempt {
-      try directory.withPath(of: name) { path in
-        try FileCoordinator().coordinate(
-          writingItemAt: URL(filePath: path), options: options,
-          until: purpose == .reading ? .now : nil
-        ) { place in
-          guard try look() == now else { throw Outdated() }
-          try body(place)
+    var hasAccess = false
+    do {
+      try attempt {
+        try directory.withPath(of: name) { path in
+          try FileCoordinator().coordinate(
+            writingItemAt: URL(filePath: path), options: options,
+            until: purpose == .reading ? .now : nil
+          ) { place in
+            hasAccess = true
+            guard try look() == now else { throw Outdated() }
+            try body(place)
+          }
         }
       }
+    } catch AppGroupError.Code.timedOut where purpose == .reading && !hasAccess {
+      throw Busy()
     }
   }
 }

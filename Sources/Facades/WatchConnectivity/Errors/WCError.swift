@@ -221,23 +221,20 @@ extension WCError {
     switch error {
     case let error as WCError: self = error
     // Only a session that becomes inactive cancels its calls.
-    case let error as PeerError where error.code == .cancelled:
+    case let error as AppGroupError where error.code == .cancelled:
       self.init(.sessionInactive, reason: nil, underlying: error)
-    case let error as PeerError:
+    case let error as AppGroupError:
       self.init(
         Self.code(of: error.code, attempt), reason: Self.sentence("\(error)"), underlying: error)
-    case let error as AppGroupError:
-      let code: Code = error.code == .noSpace ? .insufficientSpace : .genericError
-      self.init(code, reason: "\(error)", underlying: error)
     case is CancellationError: self.init(.sessionInactive)
     default: self.init(.genericError, reason: "\(error)", underlying: error)
     }
   }
 
-  private static func code(of code: PeerError.Code, _ attempt: Attempt) -> Code {
+  private static func code(of code: AppGroupError.Code, _ attempt: Attempt) -> Code {
     switch code {
-    case .unreachable, .notLaunched: .notReachable
-    case .timedOut:
+    case .unreachable, .clusterUnreachable, .notLaunched: .notReachable
+    case .timedOut, .outcomeUnknown:
       switch attempt {
       case .activation: .sessionNotActivated
       case .message(expectsReply: true): .messageReplyTimedOut

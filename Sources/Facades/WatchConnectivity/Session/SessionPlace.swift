@@ -34,7 +34,7 @@ struct SessionPlace: Sendable {
         throw Self.notSupported("A watch cannot be named \"\(Pairing.phone)\".")
       }
       peer = try PeerSession(name, in: container)
-    } catch let error as PeerError {
+    } catch let error as AppGroupError {
       throw Self.notSupported("\(error).", error)
     }
     phonePairing = Pairing(of: Pairing.phone, in: container)

@@ -132,7 +132,7 @@ package final class Claim: Sendable {
       ?? false
   }
 
-  package func overtaken() -> FileCoordinationError {
+  package func overtaken() -> AppGroupError {
     let name = name
     // The taker's name is not worth another error.
     let taker = (try? site.entries().lazy.compactMap { name.taker($0.name) }.first) ?? announced

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Wormhole
 import WormholeSystem
 
 /// One item of a coordinated access, as its caller asked for it.
@@ -49,13 +50,13 @@ struct AccessRequest: Sendable {
     guard !url.isFileURL, let scheme = url.scheme else {
       do {
         return try ItemPath.find(path, followingLink: kind.followsLink)
-      } catch let error as FileCoordinationError
+      } catch let error as AppGroupError
         where error.code == .directoryMissing && mayLackDirectory
       {
         return nil
       }
     }
-    throw FileCoordinationError(
+    throw AppGroupError(
       .notAnItem, "find the item", path: path,
       reason: "its URL names no file: it begins with \(scheme):",
       remedy: "make it with URL(filePath:)")

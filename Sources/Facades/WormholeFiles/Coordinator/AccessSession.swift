@@ -297,7 +297,7 @@ final class AccessClosing: Waiting {
         result = .success(())
       } catch {
         if let item = remaining.last?.access.location,
-          let copy = (error as? FileCoordinationError)?.keptCopy
+          let copy = (error as? AppGroupError)?.keptCopy
         {
           KeptCopies(item: item).report(.gained, copy)
         }

@@ -31,7 +31,7 @@ struct FileSending {
   private let entry: QueueEntry
   private let sender: Queue.Sender
 
-  /// - Throws: `PeerError`: `unsupportedValue` for an intention that names no peer.
+  /// - Throws: `AppGroupError`: `unsupportedValue` for an intention that names no peer.
   init(_ transfer: PeerFileTransfer, as entry: QueueEntry) throws {
     self.transfer = transfer
     self.entry = entry
@@ -42,7 +42,9 @@ struct FileSending {
   private var queue: Queue { sender.queue }
 
   /// Failures after which the next attempt removes what is left: etcd cannot be reached now.
-  private static let isRemovedLater: Set<AppGroupError.Code> = [.unreachable, .outcomeUnknown]
+  private static let isRemovedLater: Set<AppGroupError.Code> = [
+    .clusterUnreachable, .outcomeUnknown,
+  ]
 
   /// How long copying goes on before it notices that another process has given the transfer up.
   private static let patience: Duration = .milliseconds(500)
@@ -50,8 +52,8 @@ struct FileSending {
   private func newAttachment() -> String { intention.attachmentPrefix + Nonce.next() }
 
   /// - Returns: the entry that was stored; nil if it was stored before, and the peer has it.
-  /// - Throws: `GivenUp`; `AppGroupError` and `PeerError` for why it cannot be sent: then nothing
-  ///   is left, unless the failure may pass; `Unfinished` otherwise.
+  /// - Throws: `GivenUp`; `AppGroupError` for why it cannot be sent: then nothing is left, unless
+  ///   the failure may pass; `Unfinished` otherwise.
   func run() throws -> QueueEntryID? {
     if entry.isRedelivery, case .stored(let id) = try unfinished(earlierAttempt) {
       return stored(id)
@@ -117,7 +119,7 @@ struct FileSending {
     let own = newAttachment()
     guard try queue.renameAttachment(attachment, to: own) else {
       // The peer took it just now, or another process continues with the transfer.
-      throw PeerError(
+      throw AppGroupError(
         .replaced, "send \(intention.source) to \"\(intention.peer)\"", peer: intention.peer,
         reason: "its content (\(attachment)) is not where it was put")
     }

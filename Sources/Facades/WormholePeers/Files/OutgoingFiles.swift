@@ -38,7 +38,7 @@ final class OutgoingFiles: Sendable {
   /// Failures of a step that say nothing about the file, so it is tried again. A container on etcd
   /// may be unreachable for a while.
   private static let mayPass: Set<AppGroupError.Code> = [
-    .leaseLost, .tooManyOpenFiles, .unreachable, .outcomeUnknown,
+    .leaseLost, .tooManyOpenFiles, .clusterUnreachable, .outcomeUnknown,
   ]
   /// How often a failure that may pass is tried again.
   private static let attempts = 20
@@ -199,9 +199,9 @@ final class OutgoingFiles: Sendable {
     try entry.acknowledge()
   }
 
-  // The sender's sentence already names the transfer.
+  // The sender's sentence already names the transfer, as an error between peers does.
   private static func reason(_ error: any Error) -> String {
-    guard let error = error as? PeerError else { return "\(error)" }
+    guard let error = error as? AppGroupError, error.isBetweenPeers else { return "\(error)" }
     return error.reason + (error.remedy.map { "; \($0)" } ?? "")
   }
 

@@ -77,7 +77,7 @@ public final class PeerFile: PeerDelivery {
   /// may it have made a copy, if it was stopped at that moment.
   ///
   /// - Parameter destination: the new place; an existing file is replaced in one step.
-  /// - Throws: `PeerError.Code.fileAccess` if that is impossible, or the file was moved before;
+  /// - Throws: `AppGroupError.Code.fileAccess` if that is impossible, or the file was moved before;
   ///   `.replaced`. A file at the destination is then intact.
   public func move(to destination: URL) throws {
     _ = try betweenPeers(action("move"), sender) {
@@ -110,7 +110,7 @@ public final class PeerFile: PeerDelivery {
       } catch let error as Errno where error == .alreadyExists && mode == .keep {
         continue
       } catch let error as Errno {
-        throw PeerError(
+        throw AppGroupError(
           .fileAccess, action("move"), peer: sender, reason: "it cannot become \(path): \(error)",
           remedy: error == .noSuchFile ? "make the directory first, and move it once" : nil,
           errorNumber: error.rawValue)
@@ -121,7 +121,7 @@ public final class PeerFile: PeerDelivery {
 
   private func copied(beside path: String) throws -> ReceivedCopy {
     guard let source = try attachment.open() else {
-      throw PeerError(
+      throw AppGroupError(
         .fileAccess, action("move"), peer: sender, reason: "it was moved away already")
     }
     let copy = try ReceivedCopy(

@@ -42,7 +42,9 @@ package enum Launcher {
         else { return try LaunchWish.agent(for: peer, occasion, in: container) != nil }
         guard let budget = launch.budgetPerDay else { return true }
         return try LaunchBook(peer, container).read().count(at: .now()) < budget
-      } catch let error as PeerError where [.notLaunched, .damaged].contains(error.code) {
+      } catch let error as AppGroupError
+        where [.notLaunched, .damaged].contains(error.code) && error.isBetweenPeers
+      {
         // A caller that tries to start it gets the reason.
         return false
       }
@@ -59,13 +61,13 @@ package enum Launcher {
   ///     process exists, which survives the end of this process.
   /// - Returns: false if the peer has neither a registration for this occasion nor an agent, and
   ///   nothing was done.
-  /// - Throws: `PeerError`: `notLaunched`, with the reason: its program cannot be run, it ended
+  /// - Throws: `AppGroupError`: `notLaunched`, with the reason: its program cannot be run, it ended
   ///   before it was active, its budget is used up, or others can write the registration;
   ///   `timedOut`, its `holder` the process that is not active yet.
   package static func launch(
     _ peer: String, for occasion: PeerLaunch.Occasions, in container: SharedContainer,
     asksAgents: Bool = true, until deadline: ContinuousClock.Instant?
-  ) throws(PeerError) -> Bool {
+  ) throws(AppGroupError) -> Bool {
     let action = "start \"\(peer)\""
     return try betweenPeers(action, peer) {
       try PeerNames.check(peer)
@@ -122,12 +124,12 @@ extension PeerLaunch {
     ///   - container: A container on etcd.
     ///   - onFailure: Gets each failure, on a queue where it may block. The process that needs the
     ///     peer also gets it.
-    /// - Throws: `PeerError.Code.notLaunched` for a peer that is not registered here, and in a
+    /// - Throws: `AppGroupError.Code.notLaunched` for a peer that is not registered here, and in a
     ///   directory, where each process starts peers itself; or an error of the container.
     /// - Complexity: on etcd two requests for each peer, and one for each start.
     public init(
       for peers: [String], in container: SharedContainer,
-      onFailure: @escaping @Sendable (PeerError) -> Void
+      onFailure: @escaping @Sendable (AppGroupError) -> Void
     ) throws {
       var parts: [Part] = []
       for peer in peers {
@@ -152,10 +154,10 @@ extension PeerLaunch {
 
     private static func begin(
       _ peer: String, _ container: SharedContainer, _ action: String,
-      _ onFailure: @escaping @Sendable (PeerError) -> Void
+      _ onFailure: @escaping @Sendable (AppGroupError) -> Void
     ) throws -> Part {
-      @Sendable func refusal(_ reason: String, _ remedy: String) -> PeerError {
-        PeerError(.notLaunched, action, peer: peer, reason: reason, remedy: remedy)
+      @Sendable func refusal(_ reason: String, _ remedy: String) -> AppGroupError {
+        AppGroupError(.notLaunched, action, peer: peer, reason: reason, remedy: remedy)
       }
       guard !container.isLocal else {
         throw refusal(
@@ -166,7 +168,7 @@ extension PeerLaunch {
         throw refusal("it is not registered on this machine", "register it here")
       }
       @Sendable func start(for occasion: Occasions, _ wish: LaunchWish?) {
-        do throws(PeerError) {
+        do throws(AppGroupError) {
           let isRegistered = try Launcher.launch(
             peer, for: occasion, in: container, asksAgents: false,
             until: occasion == .request ? .now + Self.patience : nil)
@@ -177,7 +179,7 @@ extension PeerLaunch {
         } catch {
           onFailure(error)
           // If this fails, the process that waits gets an error at its deadline.
-          try? wish?.note(error.failure.reason, of: peer, in: container)
+          try? wish?.note(error.reason, of: peer, in: container)
         }
       }
       let observation = try container.own.value(PeerNames.wish(peer))
@@ -279,11 +281,11 @@ struct LaunchWish: Sendable {
       }
       // The wish has replaced an earlier failure, so this one belongs to it or to a later wish.
       if let failure = try LaunchWish(value.read())?.failure {
-        throw PeerError(
+        throw AppGroupError(
           .notLaunched, action, peer: peer, reason: "\(Self.clause(agent)) reports that \(failure)")
       }
       guard ContinuousClock.now < deadline else {
-        throw PeerError(
+        throw AppGroupError(
           .timedOut, action, peer: peer, reason: "\(Self.clause(agent)) has not started it yet",
           remedy: "wait longer, or look at what that agent reports", holder: agent.holder)
       }

@@ -1,6 +1,6 @@
 public import Dispatch
 import Synchronization
-import Wormhole
+public import Wormhole
 import WormholeSystem
 
 // No thread and no task waits for the next delivery: a look for it is enqueued when the consumer is
@@ -44,7 +44,7 @@ extension PeerReceiver {
   ///     that one continues, and the new one is not called.
   ///   - handler: gets the delivery. It may acknowledge, fail or release it itself, earlier.
   public func handle(
-    on queue: DispatchQueue, failure: @escaping @Sendable (PeerError) -> Void = { _ in },
+    on queue: DispatchQueue, failure: @escaping @Sendable (AppGroupError) -> Void = { _ in },
     _ handler: @escaping @Sendable (Delivered) throws -> Void
   ) {
     offer(on: queue, failure: failure) { delivered in
@@ -59,7 +59,7 @@ extension PeerReceiver {
 
   /// Calls a handler like `handle`; the handler says what becomes of each delivery.
   package func offer(
-    on queue: DispatchQueue, failure: @escaping @Sendable (PeerError) -> Void,
+    on queue: DispatchQueue, failure: @escaping @Sendable (AppGroupError) -> Void,
     _ handler: @escaping @Sendable (Delivered) -> Outcome
   ) {
     let looks = ChangeDelivery<Void>(initial: (), on: queue) { [weak self] _ in
@@ -71,7 +71,7 @@ extension PeerReceiver {
       return true
     }
     guard isFirst else {
-      let error = PeerError(
+      let error = AppGroupError(
         .notHandled, "receive with a second handler", reason: "the receiver has one already",
         remedy: "make another receiver, or do both in one handler")
       return queue.async { failure(error) }
@@ -84,7 +84,7 @@ extension PeerReceiver {
   /// - Returns: the next call; nil if there is nothing to do before the next wake-up.
   private func look(
     _ handler: @escaping @Sendable (Delivered) -> Outcome,
-    _ failure: @escaping @Sendable (PeerError) -> Void
+    _ failure: @escaping @Sendable (AppGroupError) -> Void
   ) -> (@Sendable () -> Void)? {
     do {
       guard let delivered = try take() else { return nil }
@@ -142,9 +142,9 @@ extension PeerReceiver {
   }
 
   /// Tries again later if that may help; otherwise receiving has ended.
-  private func stop(_ error: any Error, _ failure: (PeerError) -> Void) {
-    let error = PeerError(any: error, action)
-    if error.mayPass {
+  private func stop(_ error: any Error, _ failure: (AppGroupError) -> Void) {
+    let error = AppGroupError(any: error, action)
+    if error.maySucceedLater {
       reportOnce(error)
       return signalLater()
     }

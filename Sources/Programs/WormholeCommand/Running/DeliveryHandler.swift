@@ -68,19 +68,14 @@ extension ParsedArguments {
 
 /// The process that replaced this one and now has the delivery; nil for another error.
 private func successor(_ error: any Error) -> String? {
-  let holder: LeaseHolder?
-  switch error {
-  case let error as AppGroupError where error.code == .leaseLost: holder = error.holder
-  case let error as PeerError where error.code == .replaced: holder = error.holder
-  default: return nil
-  }
-  return holder.map { "\($0)" } ?? "another process"
+  guard let error = error as? AppGroupError, [.leaseLost, .replaced].contains(error.code)
+  else { return nil }
+  return error.holder.map { "\($0)" } ?? "another process"
 }
 
 /// Whether the container could not be reached for the moment.
 private func isUnreachable(_ error: any Error) -> Bool {
-  let error = (error as? PeerError)?.underlying ?? error as? AppGroupError
-  return error.map { [.unreachable, .outcomeUnknown].contains($0.code) } ?? false
+  [.clusterUnreachable, .outcomeUnknown].contains((error as? AppGroupError)?.code)
 }
 
 /// Prints a delivery, or gives it to a command, and settles it.

@@ -93,7 +93,7 @@ final class DeliveryStrand: Sendable {
   /// Makes a call, and notes an event if it certainly had no effect.
   private func noting<Result>(
     _ event: Delivery.Event, _ place: String, _ number: UInt64,
-    after codes: [AppGroupError.Code] = [.unreachable], _ body: () throws -> Result
+    after codes: [AppGroupError.Code] = [.clusterUnreachable], _ body: () throws -> Result
   ) throws -> Result {
     do {
       return try body()
@@ -172,7 +172,7 @@ final class DeliveryStrand: Sendable {
   private func end(
     _ entry: TakenEntry, _ place: String, _ what: String, _ body: () throws -> Void
   ) throws {
-    try noting(.unsettled, place, entry.number, after: [.unreachable, .leaseLost]) {
+    try noting(.unsettled, place, entry.number, after: [.clusterUnreachable, .leaseLost]) {
       try timed(what, body)
     }
   }

@@ -129,13 +129,11 @@ extension Recorder {
   /// directory.
   func passing(_ error: any Error) -> JournalEntry? {
     guard !isAlone else { return nil }
-    // The codes of both have the same names.
-    let code = (error as? AppGroupError)?.code.rawValue ?? (error as? PeerError)?.code.rawValue
-    return switch code {
-    case "leaseLost", "replaced", "notActive": .lost
-    case "timedOut": .timedOut
-    case "unreachable" where isOnEtcd: .unreachable
-    case "outcomeUnknown" where isOnEtcd: .inDoubt
+    return switch (error as? AppGroupError)?.code {
+    case .leaseLost, .replaced, .notActive: .lost
+    case .timedOut: .timedOut
+    case .unreachable where isOnEtcd, .clusterUnreachable where isOnEtcd: .unreachable
+    case .outcomeUnknown where isOnEtcd: .inDoubt
     default: nil
     }
   }

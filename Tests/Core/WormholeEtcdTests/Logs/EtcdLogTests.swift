@@ -39,7 +39,7 @@ struct EtcdLogTests {
         guard let message = try reader.next(until: .now) else { return all }
         all.append(message.payload.intValue ?? -1)
       } catch let error as AppGroupError
-        where error.code == .unreachable && ContinuousClock.now < deadline
+        where error.code == .clusterUnreachable && ContinuousClock.now < deadline
       {
         continue
       }
@@ -167,7 +167,7 @@ struct EtcdLogTests {
     node.end()
     let start = ContinuousClock.now
     let error = #expect(throws: AppGroupError.self) { try reader.next(until: .now) }
-    #expect(error?.code == .unreachable, "\(String(describing: error))")
+    #expect(error?.code == .clusterUnreachable, "\(String(describing: error))")
     #expect(ContinuousClock.now - start < .seconds(8))
   }
 

@@ -271,7 +271,7 @@ struct EtcdPresenceTests {
     let error = #expect(throws: AppGroupError.self) {
       try presence.enterExclusively(until: .now + .seconds(1))
     }
-    #expect(error?.code == .unreachable)
+    #expect(error?.code == .clusterUnreachable)
     #expect(error?.reason.contains(node.endpoint) == true, "\(error?.reason ?? "")")
     #expect(ContinuousClock.now - start < .seconds(8))
   }

@@ -223,7 +223,7 @@ struct QueueOnFaultyEtcdTests {
     node.end()
     let start = ContinuousClock.now
     let error = #expect(throws: AppGroupError.self) { try consumer.next(until: .now) }
-    #expect(error?.code == .unreachable, "\(String(describing: error))")
+    #expect(error?.code == .clusterUnreachable, "\(String(describing: error))")
     #expect(ContinuousClock.now - start < .seconds(8))
   }
 }

@@ -229,7 +229,7 @@ struct EtcdValueTests {
       try elsewhere.value("x").update(until: deadline) { $0 = 2 }
     }
     let code = try #require(error?.code)
-    #expect([.unreachable, .outcomeUnknown].contains(code), "\(String(describing: error))")
+    #expect([.clusterUnreachable, .outcomeUnknown].contains(code), "\(String(describing: error))")
     let reason = error?.reason ?? ""
     #expect(reason.contains(node.endpoint))
   }

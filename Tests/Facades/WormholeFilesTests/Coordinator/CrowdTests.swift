@@ -2,6 +2,7 @@ import FoundationEssentials
 import Glibc
 import Synchronization
 import Testing
+import Wormhole
 import WormholeSystem
 import WormholeTestSupport
 
@@ -53,7 +54,7 @@ struct CrowdTests {
               writingItemAt: url, until: .now + .milliseconds(number)
             ) { try Data("\(number)".utf8).write(to: $0) }
           } catch {
-            #expect((error as? FileCoordinationError)?.code == .timedOut, "\(error)")
+            #expect((error as? AppGroupError)?.code == .timedOut, "\(error)")
           }
         }
       }

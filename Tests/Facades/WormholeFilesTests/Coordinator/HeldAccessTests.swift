@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import Wormhole
 import WormholeFiles
 import WormholeTestSupport
 
@@ -25,7 +26,7 @@ struct HeldAccessTests {
   @Test("and gets an error after a takeover; then nothing is published")
   func overtaken() throws {
     let (directory, file) = try scene()
-    var codes: [FileCoordinationError.Code?] = []
+    var codes: [AppGroupError.Code?] = []
     do {
       try FileCoordinator().hold(itemAt: file, for: .content, until: nil, term: .zero) {
         copy, access in
@@ -36,7 +37,7 @@ struct HeldAccessTests {
         }
         codes.append(try access.loss()?.code)
       }
-    } catch let error as FileCoordinationError {
+    } catch let error as AppGroupError {
       codes.append(error.code)
     }
     #expect(codes == [nil, .overtaken, .overtaken], "\(directory.listing)")
@@ -58,7 +59,7 @@ struct HeldAccessTests {
       #expect(Set(before).isDisjoint(with: claims()) && before.count == 1, "\(before)")
       #expect(claims().count == 1)
       #expect(try access.loss() == nil)
-      #expect(throws: FileCoordinationError.self) {
+      #expect(throws: AppGroupError.self) {
         try FileCoordinator().coordinate(writingItemAt: file, until: .now) { _ in }
       }
     }

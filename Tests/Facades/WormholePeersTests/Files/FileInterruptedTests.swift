@@ -130,7 +130,7 @@ struct FileInterruptedTests {
     // Whatever it does after its call has failed can be done.
     pauseThread(CallLimit.standardWait + .seconds(2))
     proxy.unblock()
-    #expect(try first.answer().contains("error unreachable"))
+    #expect(try first.answer().contains("error clusterUnreachable"))
     if !isSame {
       // What is to end with a process ends before its exit does.
       try first.tell("exit")

@@ -100,10 +100,10 @@ extension PeerFileTransfer {
 }
 
 /// Runs a closure that must fail, and returns its error.
-func failure(_ body: () throws -> Void) throws -> PeerError {
+func failure(_ body: () throws -> Void) throws -> AppGroupError {
   do {
     try body()
-  } catch let error as PeerError {
+  } catch let error as AppGroupError {
     return error
   }
   throw NeverHappened(what: "an error")

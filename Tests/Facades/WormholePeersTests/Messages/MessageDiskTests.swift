@@ -27,13 +27,15 @@ struct MessageDiskTests {
     try mounts.run("(cat /dev/zero >disk/filling) 2>/dev/null || true")
 
     for options in [PeerMessageOptions(), .init(durability: .durable, keepsReceipt: true)] {
-      let error = try #require(throws: PeerError.self) {
+      let error = try #require(throws: AppGroupError.self) {
         try phone.enqueue(3, to: "watch", options: options)
       }
       #expect(error.code == .noSpace && error.remedy?.contains("df") == true, "\(error)")
       #expect(error.reason.contains("/disk/own/queues/"), "\(error)")
     }
-    let error = try #require(throws: PeerError.self) { try phone.setContext("after", for: "watch") }
+    let error = try #require(throws: AppGroupError.self) {
+      try phone.setContext("after", for: "watch")
+    }
     #expect(error.code == .noSpace)
     #expect(try watch.context(from: "phone") == "before")
     // Stored messages can be received without any room.

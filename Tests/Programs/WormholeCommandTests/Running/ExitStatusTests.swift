@@ -57,7 +57,7 @@ struct ExitStatusTests {
     let file = URL(filePath: directory.path + "/file")
     let presenter = try PrintingPresenter(file.path, PresenterEvent.backlog())
     let denying = Faults.Plan { _, _ in .fail(.accessDenied) }
-    let sending = #expect(throws: PeerError.self) {
+    let sending = #expect(throws: AppGroupError.self) {
       try Faults.$plan.withValue(denying) { try peer.transfer(fileAt: file, to: "b") }
     }
     #expect(sending.map { ExitStatus(of: $0) } == .permission, "\(String(describing: sending))")
@@ -65,7 +65,7 @@ struct ExitStatusTests {
       try Faults.$plan.withValue(denying) { try FileCoordinator.addFilePresenter(presenter) }
     }
     #expect(presenting.map { ExitStatus(of: $0) } == .permission)
-    let missing = #expect(throws: PeerError.self) { try peer.transfer(fileAt: file, to: "b") }
+    let missing = #expect(throws: AppGroupError.self) { try peer.transfer(fileAt: file, to: "b") }
     #expect(missing.map { ExitStatus(of: $0) } == .inputOutput)
   }
 
@@ -144,13 +144,14 @@ struct ExitStatusTests {
     "An etcd or a peer that does not answer is out of reach, and etcd late where there is a deadline"
   )
   func unreachable() {
-    let silence = AppGroupError(.unreachable, "read \"a\"", path: "", reason: "it does not answer")
-    let between = PeerError(any: silence, "receive messages")
+    let silence = AppGroupError(
+      .clusterUnreachable, "read \"a\"", path: "", reason: "it does not answer")
+    let between = AppGroupError(any: silence, "receive messages")
     for error in [silence, between] as [any Error] {
       #expect(ExitStatus(of: error) == .outOfReach)
       #expect(ExitStatus(of: error, hasTimeout: true) == .deadline)
     }
-    let peer = PeerError(.unreachable, "ask", reason: "it is not there")
+    let peer = AppGroupError(.unreachable, "ask", reason: "it is not there")
     #expect(ExitStatus(of: peer, hasTimeout: true) == .outOfReach)
   }
 

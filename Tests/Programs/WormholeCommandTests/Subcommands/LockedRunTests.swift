@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Testing
+import Wormhole
 import WormholeFiles
 import WormholeSystem
 import WormholeTestSupport
@@ -29,7 +30,7 @@ struct LockedRunTests {
         ).end(of: command, directory.path + "/c", access)
       }
     }
-    #expect((error.error as? FileCoordinationError)?.code == .overtaken, "\(error)")
+    #expect((error.error as? AppGroupError)?.code == .overtaken, "\(error)")
     #expect(!directory.listing.contains("started"), "\(directory.listing)")
   }
 

@@ -83,7 +83,7 @@ final class ItemAcquisition: Waiting {
         leaveSite()
         // If no entry may be made there, readers only lock the item.
         guard kind.isReading, announcesPurpose,
-          (error as? FileCoordinationError)?.code == .permissionDenied
+          (error as? AppGroupError)?.code == .permissionDenied
         else { throw error }
         announcesPurpose = false
         return .again
@@ -216,7 +216,7 @@ final class ItemAcquisition: Waiting {
     if let moment = try nextLook(takePlace()) { return .wait(for: terms.latch, until: moment) }
     do {
       let site = try siteToClaim()
-      return try site.step(toLease: &request, until: leaseDeadline) { lease in
+      return try site.step(toLease: &request, until: leaseDeadline, self.kind.action) { lease in
         try claim(kind, at: site, under: lease)
       }
     } catch let error as Errno where error == .staleHandle {
@@ -349,7 +349,7 @@ final class ItemAcquisition: Waiting {
 
   private func timeout(
     _ holder: LeaseHolder?, _ what: String = "the item", _ patience: String? = nil
-  ) -> FileCoordinationError {
+  ) -> AppGroupError {
     .timedOut(kind.action, path: location.text, holder: holder, of: what, patience)
   }
 

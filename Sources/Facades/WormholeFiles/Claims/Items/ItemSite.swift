@@ -110,7 +110,7 @@ package final class ItemSite: Sendable {
       where [.accessDenied, .notDirectory, .tooManyLinks].contains(error)
     {
       return nil
-    } catch let error as FileCoordinationError where isOwn && error.code == .unsafe {
+    } catch let error as AppGroupError where isOwn && error.code == .unsafe {
       return nil
     }
   }
@@ -155,10 +155,8 @@ package final class ItemSite: Sendable {
     throw Errno.staleHandle
   }
 
-  private static func ofOtherUser(
-    _ location: ItemPath, _ path: String
-  ) -> FileCoordinationError {
-    FileCoordinationError(
+  private static func ofOtherUser(_ location: ItemPath, _ path: String) -> AppGroupError {
+    AppGroupError(
       .permissionDenied, "coordinate the item", path: location.text,
       reason: "another user has it, or had it and was killed: '\(path)' belongs to that user",
       remedy:
@@ -167,11 +165,9 @@ package final class ItemSite: Sendable {
       errorNumber: Errno.accessDenied.rawValue)
   }
 
-  private static func unwritable(
-    _ location: ItemPath, _ error: Errno
-  ) -> FileCoordinationError {
-    let refusal = FileCoordinationError.refused("", path: location.parent.text, error).reason
-    return FileCoordinationError(
+  private static func unwritable(_ location: ItemPath, _ error: Errno) -> AppGroupError {
+    let refusal = AppGroupError.refused("", path: location.parent.text, error).reason
+    return AppGroupError(
       .permissionDenied, "coordinate the item", path: location.text,
       reason:
         "nothing can be made in its directory (\(refusal)), where a hidden directory lies beside "
@@ -187,7 +183,7 @@ package final class ItemSite: Sendable {
       return try fileStatus(location.parent.text + "/", followingLinks: true)
     } catch {
       guard error == .noSuchFile || error == .notDirectory else { throw error }
-      throw FileCoordinationError(
+      throw AppGroupError(
         .directoryMissing, "find the item", path: location.text,
         reason: "there is no directory '\(location.parent.text)' any more",
         errorNumber: error.rawValue)
@@ -221,7 +217,7 @@ package final class ItemSite: Sendable {
       if Program.effectiveUser == 0, try location.status()?.owner == status.owner { return access }
     }
     let mode = String(status.permissions, radix: 8)
-    throw FileCoordinationError(
+    throw AppGroupError(
       .unsafe, "coordinate the item", path: location.text,
       reason: "'\(path)' belongs to user \(status.owner) and has mode \(mode)",
       remedy: "if nobody coordinates the item, rm -r '\(path)'")
@@ -233,17 +229,27 @@ package final class ItemSite: Sendable {
 
   /// Continues to ask for the lease, and runs a closure under it.
   ///
-  /// - Parameter request: nil for a new one, and after the closure began.
+  /// - Parameters:
+  ///   - request: nil for a new one, and after the closure began.
+  ///   - action: what the error names if the deadline passes first.
   func step<Outcome>(
     toLease request: inout LeaseRequest?, until deadline: ContinuousClock.Instant,
-    _ body: (Lease) throws -> WaitingStep<Outcome>
+    _ action: String = "coordinate the item", _ body: (Lease) throws -> WaitingStep<Outcome>
   ) throws -> WaitingStep<Outcome> {
     if request == nil, let lease = try keptSite.withLock(\.self)?.takeLease(of: location) {
       return try withExtendedLifetime(lease) { try body(lease) }
     }
     let current = request ?? leaseRequest(until: deadline)
     request = current
-    return try current.step().then { lease in
+    let step: WaitingStep<Lease>
+    do {
+      step = try current.step()
+    } catch var error as AppGroupError {
+      // It names the hidden directory.
+      (error.action, error.path) = (action, location.text)
+      throw error
+    }
+    return try step.then { lease in
       request = nil
       return try withExtendedLifetime(lease) { try body(lease) }
     }

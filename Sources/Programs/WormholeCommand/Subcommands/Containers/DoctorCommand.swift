@@ -54,7 +54,7 @@ extension CommandDescription {
       }
     } catch let error as AppGroupError {
       findings = [Findings.refused(error)]
-      if [.unreachable, .timedOut].contains(error.code) {
+      if [.clusterUnreachable, .timedOut].contains(error.code) {
         findings += try ClusterFindings.ofMembers(at: arguments.container.place().location)
       }
     } catch is CommandError {

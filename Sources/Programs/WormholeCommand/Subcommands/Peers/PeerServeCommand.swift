@@ -1,5 +1,6 @@
 import Dispatch
 import Synchronization
+import Wormhole
 import WormholePeers
 import WormholePropertyLists
 import WormholeTerminals
@@ -70,7 +71,7 @@ private struct PeerServer {
         environment.report(error)
         try request.fail("\(error)")
       }
-    } catch let error as PeerError {
+    } catch let error as AppGroupError {
       // The sender has ended, for example; the next request is not affected.
       environment.report(error)
     }
