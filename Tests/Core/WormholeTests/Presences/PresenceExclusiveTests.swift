@@ -88,9 +88,13 @@ struct PresenceExclusiveTests {
   func death() throws {
     let holder = try participant()
     _ = try holder.ask("alone p")
+    try expectPassed(from: holder, isGone: nil)
+  }
+
+  private func expectPassed(from holder: Participant, isGone: (() throws -> Bool)?) throws {
     let record = PresenceRecord(isExclusive: true, content: nil, host: nil)
     let entry = presence.place.exclusiveEntry(
-      record, .suspended, until: .now + .seconds(60), isGone: nil)
+      record, .suspended, until: .now + .seconds(60), isGone: isGone)
     let first = try entry.step()
     guard case .wait = first else {
       Issue.record("it does not wait: \(first)")
@@ -107,6 +111,22 @@ struct PresenceExclusiveTests {
   }
 
   #if DEBUG
+    // What it would have done in the role was missed, as if a program was removing the container.
+    @Test(
+      "passes to a waiter at once when the holder is killed before it has entered, too",
+      .onlyDirectories("etcd has no files"))
+    func deathBeforeEntering() throws {
+      for step in 0..<100 {
+        let holder = try participant()
+        guard try holder.stops(in: "stop \(step) alone p") else { break }
+        if try presence.place.roleHolder()?.isEntering == true {
+          return try expectPassed(from: holder, isGone: { true })
+        }
+        try holder.end()
+      }
+      Issue.record("no process was stopped with the role before it had entered")
+    }
+
     // A monitor said that it had died.
     @Test(
       "has left if it leaves between the opening of its file and the look at its lock",

@@ -283,10 +283,11 @@ final class DirectoryRoleAcquisition: Waiting {
     if try presence.living(member.id) != nil {
       return try presence.roleID() == nil ? member : nil
     }
-    // A dead one's file stays until another process moves it aside.
+    // A dead one's file stays until another process moves it aside. What it did in the role cannot be
+    // missing before it has entered.
     guard
       try LeaseFault.takingDeadForRemoved.isActive || !presence.hasFile(of: member.id)
-    else { return try isGone?() == true ? member : nil }
+    else { return try !member.isEntering && isGone?() == true ? member : nil }
     let current = try presence.lastRecord()?.id
     return current == nil || current == last && current != member.id ? member : nil
   }
