@@ -22,6 +22,7 @@ public enum PropertyListCoding {
   public static func encode<T: Encodable>(
     _ value: T, limits: PropertyListLimits = .standard
   ) throws -> Data {
+    if let list = value as? PropertyListValue { return Data(try list.binaryBytes(limits: limits)) }
     // `Decimal` encodes itself as a dictionary, which is what its decoder reads.
     if !(value is Decimal), let scalar = PropertyListValue.leaf(value) {
       return try data(of: scalar)
@@ -48,8 +49,29 @@ public enum PropertyListCoding {
   public static func decode<T: Decodable>(
     _ type: T.Type, from data: Data, limits: PropertyListLimits = .standard
   ) throws -> T {
+    guard type != PropertyListValue.self else {
+      return try decode(type, from: [UInt8](data), limits: limits)
+    }
     try PropertyListGuard.check(data, limits: limits)
     return try PropertyListDecoder().decode(type, from: data)
+  }
+
+  /// The same for bytes; a property list is read without a coder.
+  package static func decode<T: Decodable>(
+    _ type: T.Type = T.self, from bytes: [UInt8], limits: PropertyListLimits = .standard
+  ) throws -> T {
+    if type == PropertyListValue.self,
+      let list = try PropertyListValue(bytes: bytes, limits: limits) as? T
+    {
+      return list
+    }
+    return try decode(type, from: Data(bytes), limits: limits)
+  }
+
+  /// Encodes a value as bytes, a property list without a coder.
+  package static func bytes(of value: some Encodable) throws -> [UInt8] {
+    guard let list = value as? PropertyListValue else { return Array(try encode(value)) }
+    return try list.binaryBytes(limits: .standard)
   }
 
   private static func encoder() -> PropertyListEncoder {

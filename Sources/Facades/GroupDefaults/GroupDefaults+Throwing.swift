@@ -61,7 +61,7 @@ extension GroupDefaults {
     until deadline: ContinuousClock.Instant? = nil
   ) throws {
     let encoded = try Self.encode(value, forKey: key)
-    try write(encoded, forKey: key, durability: durability, until: deadline)
+    try edit(.init(durability, until: deadline), of: key) { $0[key] = encoded }
   }
 
   /// Removes a value from the suite.
@@ -240,7 +240,7 @@ extension GroupDefaults {
     until deadline: ContinuousClock.Instant? = nil
   ) async throws {
     let encoded = try Self.encode(value, forKey: key)
-    try await write(encoded, forKey: key, durability: durability, until: deadline)
+    try await edit(.init(durability, until: deadline), of: key) { $0[key] = encoded }
   }
 
   /// Removes a value from the suite; see the form without `async`.

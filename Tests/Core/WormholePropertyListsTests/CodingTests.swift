@@ -52,6 +52,28 @@ struct CodingTests {
     #expect(try PropertyListCoding.decode(Message.self, from: xml) == message)
   }
 
+  @Test("A property list is coded as it is, alone and within a type of the program")
+  func lists() throws {
+    struct Envelope: Codable, Equatable {
+      var list: PropertyListValue
+      var lists: [PropertyListValue]?
+    }
+    let list: PropertyListValue = [
+      "text": "é", "numbers": [5, -1, .unsigned(.max), 2.5], "yes": true,
+      "date": .date(.distantPast), "data": .data(Data([1])), "none": [:], "empty": [],
+    ]
+    #expect(try PropertyListCoding.encode(list) == list.binaryData())
+    #expect(try PropertyListCoding.bytes(of: list) == list.binaryBytes())
+    #expect(try roundTrip(list) == list)
+    #expect(try PropertyListValue(encoding: list) == list)
+    #expect(try list.decode(as: PropertyListValue.self) == list)
+    #expect(try roundTrip(Envelope(list: list)) == ["list": list])
+    #expect(try roundTrip(Envelope(list: 1, lists: [list, "b"]))["lists"] == [list, "b"])
+    #expect(try roundTrip([list]) == [list])
+    let json = try JSONEncoder().encode(Envelope(list: ["a": [1, "b"]]))
+    #expect(try JSONDecoder().decode(Envelope.self, from: json).list == ["a": [1, "b"]])
+  }
+
   @Test("nil is refused, and so is a value that no reader would accept")
   func refusals() throws {
     let error = #expect(throws: PropertyListError.self) {
