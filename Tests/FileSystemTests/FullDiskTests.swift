@@ -169,7 +169,7 @@ struct FullDiskTests {
   }
 
   /// Every kind of change needs more room than there is.
-  private func expectRefused(_ value: Value, _ disk: SmallDisk) throws {
+  private func expectRefused(_ value: PlainValue, _ disk: SmallDisk) throws {
     let large = PropertyListValue.data(Data(repeating: 7, count: 100_000))
     let changes: [(String, () throws -> Void)] = [
       ("replace", { try value.replace(with: .string(String(repeating: "x", count: 9_000))) }),

@@ -47,7 +47,7 @@ struct HungFileSystemTests {
   }
 
   // Each on its own queue, because a look at the hanging file system blocks its queue.
-  private func observe(_ value: Value, _ heard: Recorder) throws -> ObservationToken {
+  private func observe(_ value: PlainValue, _ heard: Recorder) throws -> ObservationToken {
     try value.observe(on: DispatchQueue(label: "observer")) { snapshot in
       do {
         let value = try snapshot.propertyList()

@@ -127,13 +127,13 @@ extension GroupDefaults {
   /// Stores the content of a property-list file; see the form for data.
   ///
   /// - Throws: Also `AppGroupError` for a file that cannot be read, is not regular, or is larger
-  ///   than `Value.maximumBytes`.
+  ///   than `SharedContainer.maximumValueBytes`.
   @discardableResult
   public func importSuite(
     from file: URL, _ mode: ImportMode, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil
   ) throws -> Int {
-    let bytes = try ForeignFile.read(file.path, maximumBytes: Value.maximumBytes)
+    let bytes = try ForeignFile.read(file.path, maximumBytes: SharedContainer.maximumValueBytes)
     return try importSuite(
       bytes, path: file.path, mode, terms: ChangeTerms(durability, until: deadline))
   }

@@ -41,7 +41,7 @@ extension GroupDefaults {
   ///   - key: Any string.
   ///   - durability: What the write survives.
   ///   - deadline: The latest instant to wait for another process's change of the same suite; by
-  ///     default `Value.standardWait` from now.
+  ///     default `SharedContainer.standardWait` from now.
   /// - Throws: `AppGroupError`: `unsupportedValue`; `damaged`, because a file that cannot be read is
   ///   not overwritten; or as `Value.update`. If it throws, nothing has changed.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")

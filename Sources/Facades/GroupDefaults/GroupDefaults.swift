@@ -210,7 +210,7 @@ extension AppGroupError {
   package var isOfDefaults: Bool { action == Self.readingDefaults }
 
   /// The suite's file cannot be read as defaults, so it is not written either.
-  static func damaged(_ value: Value, _ reason: String) -> AppGroupError {
+  static func damaged(_ value: PlainValue, _ reason: String) -> AppGroupError {
     AppGroupError(
       .damaged, readingDefaults, path: value.path, reason: reason,
       remedy: "nothing is written over it; " + AppGroupError.puttingAside(value.path))

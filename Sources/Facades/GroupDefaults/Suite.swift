@@ -17,7 +17,7 @@ final class Suite: Sendable {
     var publication: Publication?
   }
 
-  let value: Value
+  let value: PlainValue
   let ownWrites = OwnWrites()
   /// The content of one publication.
   private let known = Mutex<(version: Version, state: Result<State, AppGroupError>)?>(nil)
@@ -54,7 +54,7 @@ final class Suite: Sendable {
   }
 
   /// Returns the content of a snapshot of the suite's value.
-  private func state(of snapshot: ValueSnapshot) throws -> State {
+  private func state(of snapshot: PlainSnapshot) throws -> State {
     guard let version = snapshot.version else {
       // The suite is absent, or could not be read, in which case this throws.
       _ = try snapshot.bytes()
@@ -71,7 +71,7 @@ final class Suite: Sendable {
     known.withLock { $0?.version == version ? $0?.state : nil }
   }
 
-  private func decoded(_ snapshot: ValueSnapshot) -> Result<Contents, AppGroupError> {
+  private func decoded(_ snapshot: PlainSnapshot) -> Result<Contents, AppGroupError> {
     do {
       let encoded = lastEncoded.withLock { $0 }
       if let encoded, try snapshot.bytes() == encoded.bytes { return .success(encoded.contents) }
@@ -120,7 +120,7 @@ final class Suite: Sendable {
   }
 
   private func edited<Result>(
-    _ snapshot: ValueSnapshot, of key: String?, number: Int,
+    _ snapshot: PlainSnapshot, of key: String?, number: Int,
     _ body: (inout Contents) throws -> Result
   ) throws -> (Edit, Result) {
     let old = try state(of: snapshot).contents

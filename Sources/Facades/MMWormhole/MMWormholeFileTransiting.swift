@@ -167,7 +167,7 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
   }
 
   /// Returns the value that holds a message.
-  func value(_ identifier: String) throws -> Value {
+  func value(_ identifier: String) throws -> PlainValue {
     let (container, prefix, _) = try place()
     return container.value(prefix + identifier)
   }

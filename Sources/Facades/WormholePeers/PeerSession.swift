@@ -318,12 +318,12 @@ extension PeerSession {
 
   // MARK: The values
 
-  func contextValue(from peer: String) throws -> Value {
+  func contextValue(from peer: String) throws -> PlainValue {
     try PeerNames.check(peer)
     return container.own.value(PeerNames.context(from: peer, to: name))
   }
 
-  func ownContext(_ peer: String) throws -> Value {
+  func ownContext(_ peer: String) throws -> PlainValue {
     try PeerNames.check(peer)
     var value = container.own.value(PeerNames.context(from: name, to: peer))
     // Even if this process is several peers.

@@ -9,8 +9,8 @@ struct DurableChange: Sendable, CustomTestStringConvertible {
   let testDescription: String
   var identifier = "seats"
   /// Done, and on the disk, before the change.
-  var before: @Sendable (Value) throws -> Void = { _ in }
-  let change: @Sendable (Value) throws -> Void
+  var before: @Sendable (PlainValue) throws -> Void = { _ in }
+  let change: @Sendable (PlainValue) throws -> Void
   let result: PropertyListValue?
 
   static let all: [DurableChange] = [

@@ -23,7 +23,7 @@ extension StoryCast {
     ) { try TestEngine.current.container(at: $0.path) }
   }
 
-  private var value: Value { container.value("purchased") }
+  private var value: PlainValue { container.value("purchased") }
 
   func kill(_ role: WCSession.Role) throws { try side(role).process.kill() }
 

@@ -226,7 +226,7 @@ struct Participant {
   }
 
   /// Acknowledges an entry within a change of a value.
-  private func settle(_ value: Value, _ number: UInt64) throws {
+  private func settle(_ value: PlainValue, _ number: UInt64) throws {
     let consumer = try container.queue("q").consume()
     defer { consumer.close() }
     guard let entry = try consumer.next(until: .now + .milliseconds(400)) else { return }

@@ -195,7 +195,7 @@ struct Participant {
     return "done"
   }
 
-  private func echo(_ value: Value, _ echo: Value, _ count: Int) throws -> String {
+  private func echo(_ value: PlainValue, _ echo: PlainValue, _ count: Int) throws -> String {
     var values = try value.snapshots().makeAsyncIterator()
     try Program.write("listening\n", to: 1)
     var first = 0
@@ -215,7 +215,7 @@ struct Participant {
   }
 
   /// Publishes the time all the time, in nanoseconds since the start of the machine, until the disk fails.
-  private func ticks(_ value: Value, durability: Durability) -> String {
+  private func ticks(_ value: PlainValue, durability: Durability) -> String {
     var last: UInt64 = 0
     while true {
       let now = bootTimeNanoseconds()
@@ -232,7 +232,8 @@ struct Participant {
   }
 
   private func hold(
-    _ value: Value, _ number: Int64, repeats: Bool = true, term: Duration = Value.standardTerm
+    _ value: PlainValue, _ number: Int64, repeats: Bool = true,
+    term: Duration = SharedContainer.standardTerm
   ) throws {
     try value.update(term: term, repeatsAfterLoss: repeats) { content in
       try Program.write(Array("holding\n".utf8), to: 1)

@@ -16,7 +16,7 @@ enum WatchedVerbs {
   private static let tokens = Mutex<[ObservationToken]>([])
   private static let seen = Mutex<[String: [String]]>([:])
 
-  static func perform(_ verb: String, _ value: Value) throws -> String {
+  static func perform(_ verb: String, _ value: PlainValue) throws -> String {
     let name = value.identifier
     switch verb {
     case "watch-value":

@@ -48,7 +48,7 @@ public struct Claim: Sendable {
   public static let standardTime: Duration = .seconds(1_800)
 
   private static let prefix = "claim/"
-  fileprivate var value: Value { container.own.value(Self.prefix + name) }
+  fileprivate var value: PlainValue { container.own.value(Self.prefix + name) }
   private static let action = "get the claim"
 
   init(_ name: String, in container: SharedContainer) {
@@ -132,7 +132,7 @@ public struct Claim: Sendable {
   /// The number of the last holder is kept for a day: the time of day may be set back.
   private var releaseTerms: ChangeTerms { .init(expiresAfter: .seconds(86_400)) }
 
-  private func decideRelease(_ snapshot: ValueSnapshot, _ who: String) throws -> (Edit, Bool) {
+  private func decideRelease(_ snapshot: PlainSnapshot, _ who: String) throws -> (Edit, Bool) {
     guard let record = try record(in: snapshot), record.isOf(who), !record.hasEnded else {
       return (.keep, false)
     }
@@ -179,7 +179,7 @@ public struct Claim: Sendable {
   }
 
   /// Returns the record of a claim that has not reached its time; nil without one.
-  private func record(in snapshot: ValueSnapshot) throws -> Record? {
+  private func record(in snapshot: PlainSnapshot) throws -> Record? {
     let content: PropertyListValue?
     do {
       content = try snapshot.propertyList()
@@ -200,7 +200,7 @@ public struct Claim: Sendable {
       who: who, since: since, owner: owner, fence: content[RoleProof.key]?.uint64Value)
   }
 
-  private func holder(_ record: Record, _ snapshot: ValueSnapshot) -> Holder {
+  private func holder(_ record: Record, _ snapshot: PlainSnapshot) -> Holder {
     Holder(
       who: record.who, since: record.since, until: snapshot.expiration ?? .distantFuture,
       processID: record.owner?.processID, fence: record.fence ?? snapshot.version?.revision ?? 0)
@@ -221,7 +221,7 @@ public struct Claim: Sendable {
   ) throws -> Attempt {
     // Other processes hold the value's lease only briefly.
     let terms = ChangeTerms(
-      until: max(deadline, .now + Value.standardTerm), expiresAfter: time)
+      until: max(deadline, .now + SharedContainer.standardTerm), expiresAfter: time)
     return try value.edit(terms) { snapshot in
       let old = try record(in: snapshot).flatMap { $0.hasEnded ? nil : $0 }
       if let old, !old.isOf(who) { return (.keep, .refused(holder(old, snapshot))) }

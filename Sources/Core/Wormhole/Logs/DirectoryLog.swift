@@ -188,7 +188,7 @@ package final class LogDirectory: LogPlace {
   package func read(_ number: Int) throws -> LogContent {
     let found = try root.readEntryAgain(
       Self.path(number), at: descriptor.rawValue, beside: descriptor.status(),
-      maximumBytes: Value.maximumFileBytes)
+      maximumBytes: SharedContainer.maximumFileBytes)
     return switch found {
     case .bytes(let bytes, let status): .bytes(bytes, status.modified)
     case .foreign: .foreign

@@ -34,7 +34,7 @@ public struct Log: Sendable {
   public let name: String
 
   /// The log's file `log.plist`, under whose lease messages are appended.
-  package let value: Value
+  package let value: PlainValue
   package let store: any LogStore
   let memory: LogMemory
 
@@ -80,7 +80,7 @@ public struct Log: Sendable {
     self.container = container
     self.name = name
     self.memory = memory
-    value = Value(container: container, identifier: name, kind: .log)
+    value = PlainValue(container: container, identifier: name, kind: .log)
     store = container.engine.log(name, in: container)
   }
 
@@ -134,7 +134,7 @@ public struct Log: Sendable {
   private func appending(
     _ bytes: [UInt8], _ durability: Durability, until deadline: ContinuousClock.Instant?
   ) -> sending any Waiting<Int> {
-    let deadline = deadline ?? .now + Value.standardWait
+    let deadline = deadline ?? .now + SharedContainer.standardWait
     var change = store.append(bytes, to: self, durability, until: deadline)
     return StepwiseWait {
       try change.step().then { appended in
@@ -172,7 +172,7 @@ public struct Log: Sendable {
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
   public func remove(until deadline: ContinuousClock.Instant? = nil) throws -> Bool {
-    let deadline = deadline ?? .now + Value.standardWait
+    let deadline = deadline ?? .now + SharedContainer.standardWait
     return try reporting("remove \"\(name)\"", path: path) {
       let log = limited(until: deadline)
       guard try log.store.exists() else { return false }
@@ -215,7 +215,7 @@ public struct Log: Sendable {
   public func setBounds(
     _ bounds: Bounds, until deadline: ContinuousClock.Instant? = nil
   ) throws {
-    let deadline = deadline ?? .now + Value.standardWait
+    let deadline = deadline ?? .now + SharedContainer.standardWait
     let limited = limited(until: deadline)
     try limited.begin(bounds, until: deadline)
     try limited.trim(until: deadline)

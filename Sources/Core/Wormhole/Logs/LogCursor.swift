@@ -68,7 +68,7 @@ package struct LogCursor: Sendable {
     )
   }
 
-  static func value(_ subscriber: String, of log: Log) -> Value {
+  static func value(_ subscriber: String, of log: Log) -> PlainValue {
     log.container.own.value(name(subscriber, of: log.name))
   }
 
@@ -76,7 +76,7 @@ package struct LogCursor: Sendable {
     log.container.own.presence(name(subscriber, of: log.name))
   }
 
-  private var value: Value { Self.value(subscriber, of: log) }
+  private var value: PlainValue { Self.value(subscriber, of: log) }
 
   /// Takes the position over from the previous process.
   ///

@@ -52,7 +52,7 @@ extension Log {
   ) -> sending any Waiting<Reader> {
     let presence = LogCursor.presence(subscriber, of: self)
     // All attempts together wait this long, not each one.
-    let deadline = deadline ?? .now + Value.standardWait
+    let deadline = deadline ?? .now + SharedContainer.standardWait
     let enter = {
       presence.exclusiveEntry(until: deadline) {
         try LogCursor.value(subscriber, of: self).snapshot().isAbsent
@@ -160,7 +160,7 @@ extension Log {
         return try state.withLock { try $0.begin(at: next, log) }
       }
       if try log.memory.state(of: log.value)?.isCurrent(in: log.store.boot) != true {
-        try log.begin(until: deadline ?? .now + Value.standardWait)
+        try log.begin(until: deadline ?? .now + SharedContainer.standardWait)
       }
       guard let known = try log.memory.state(of: log.value) else { throw Errno.staleHandle }
       let position = try cursor.claim(known, until: deadline) { try log.position(of: start) }
@@ -315,7 +315,7 @@ extension Log {
     ) throws {
       guard let cursor, let position = reading.unsaved(durability) else { return }
       // A caller that waits for hours learns within seconds that the position cannot be published.
-      let limit = ContinuousClock.now + Value.standardWait
+      let limit = ContinuousClock.now + SharedContainer.standardWait
       try cursor.save(position, durability, until: deadline.map { min($0, limit) })
       reading.noteSaved()
     }

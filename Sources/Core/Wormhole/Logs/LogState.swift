@@ -143,7 +143,7 @@ final class LogMemory: Sendable {
   /// Returns the log's file; nil if there is none.
   ///
   /// - Throws: `AppGroupError`: `damaged`, and as reading a value.
-  func state(of value: Value) throws -> LogState? {
+  func state(of value: PlainValue) throws -> LogState? {
     if let version = try value.version(),
       let state = known.withLock({ $0.version == version ? $0.state : nil })
     {
@@ -181,7 +181,7 @@ final class LogMemory: Sendable {
 
 extension LogState {
   /// - Returns: nil if there is no such file.
-  package static func read(_ snapshot: ValueSnapshot, at path: String) throws -> LogState? {
+  package static func read(_ snapshot: PlainSnapshot, at path: String) throws -> LogState? {
     guard let content = try snapshot.propertyList() else { return nil }
     guard let state = LogState(content) else {
       throw AppGroupError(

@@ -24,13 +24,13 @@ public struct DarwinNotification: Sendable {
   public let name: String
 
   private let store: any PostStore
-  private let stateValue: Value
+  private let stateValue: PlainValue
 
   init(container: SharedContainer, name: String) {
     self.container = container
     self.name = name
     store = container.engine.posts(name)
-    stateValue = Value(container: container, identifier: name, kind: .notification)
+    stateValue = PlainValue(container: container, identifier: name, kind: .notification)
   }
 
   /// Posts to all observers. A post without observers succeeds.

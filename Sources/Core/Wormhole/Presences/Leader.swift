@@ -85,7 +85,7 @@ public struct Leader: Sendable {
     while true {
       let role: PresenceRegistration
       do {
-        role = try await presence.enterExclusively(until: .now + Value.standardWait)
+        role = try await presence.enterExclusively(until: .now + SharedContainer.standardWait)
       } catch AppGroupError.Code.timedOut {
         continue
       }

@@ -226,7 +226,7 @@ extension Presence {
     until deadline: ContinuousClock.Instant?
   ) -> sending any Waiting<PresenceRegistration> {
     // All attempts together wait this long, not each one.
-    let deadline = deadline ?? .now + Value.standardWait
+    let deadline = deadline ?? .now + SharedContainer.standardWait
     var entry = exclusiveEntry(content, overtaking, until: deadline)
     return StepwiseWait {
       try entry.step().then { registration in
@@ -249,7 +249,7 @@ extension Presence {
   ) -> sending any Waiting<PresenceRegistration> {
     entry(isExclusive: true, content) {
       store.exclusiveEntry(
-        $0, overtaking, until: deadline ?? .now + Value.standardWait, isGone: isGone)
+        $0, overtaking, until: deadline ?? .now + SharedContainer.standardWait, isGone: isGone)
     }
   }
 

@@ -78,7 +78,7 @@ extension Queue {
   ) -> sending any Waiting<Consumer> {
     let wake = WakeLatch()
     // All attempts together wait this long, not each one.
-    let deadline = deadline ?? .now + Value.standardWait
+    let deadline = deadline ?? .now + SharedContainer.standardWait
     var entry = ConsumerTenure.entry(self, terms, wake, until: deadline)
     return StepwiseWait {
       do {

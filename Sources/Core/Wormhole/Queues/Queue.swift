@@ -230,7 +230,7 @@ extension Queue {
   /// - Returns: How many this call has ended.
   package func endAbandoned(
     _ id: QueueEntryID? = nil, reason: String,
-    until deadline: ContinuousClock.Instant = .now + Value.standardWait
+    until deadline: ContinuousClock.Instant = .now + SharedContainer.standardWait
   ) throws -> Int {
     var left = try abandoned()
     guard id.map({ $0.files.contains(where: left.contains) }) ?? !left.isEmpty else { return 0 }

@@ -107,36 +107,3 @@ where Base.Element: Sendable {
     }
   }
 }
-
-extension TypedSequence.Iterator where Base == ValueSnapshots {
-  /// Returns the next value, and blocks the calling thread until there is one.
-  ///
-  /// - Parameter deadline: How long to wait; a past deadline means "only if there is one now".
-  /// - Returns: Nil once the deadline has passed.
-  /// - Complexity: As `ValueSnapshots.Iterator.next`.
-  @available(*, noasync, message: "it blocks; await the other form, in an async function")
-  public mutating func next(
-    until deadline: ContinuousClock.Instant
-  ) -> TypedElement<ValueSnapshot, Content>? {
-    base.next(until: deadline).map { TypedElement($0, decode) }
-  }
-
-  /// Returns the next value; see the form without `async`. It is also nil if the task was cancelled.
-  public nonisolated(nonsending) mutating func next(
-    until deadline: ContinuousClock.Instant
-  ) async -> TypedElement<ValueSnapshot, Content>? {
-    await base.next(until: deadline).map { TypedElement($0, decode) }
-  }
-}
-
-extension TypedValue {
-  /// Returns the contents from now on, for `for await`, with the promises of `Value.observe`.
-  ///
-  /// - Parameter startsWithCurrent: Whether the current content, even an absent one, comes first.
-  /// - Throws: As `Value.snapshots`.
-  public func snapshots(
-    startsWithCurrent: Bool = false
-  ) throws -> TypedSequence<ValueSnapshots, Content> {
-    TypedSequence(try value.snapshots(startsWithCurrent: startsWithCurrent)) { try $0.decode() }
-  }
-}

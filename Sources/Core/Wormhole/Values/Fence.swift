@@ -48,8 +48,8 @@ extension Value {
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func update<Result: Sendable>(
     while fence: Fence, durability: Durability = .standard,
-    until deadline: ContinuousClock.Instant? = nil, term: Duration = Value.standardTerm,
-    _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
+    until deadline: ContinuousClock.Instant? = nil, term: Duration = SharedContainer.standardTerm,
+    _ body: @escaping @Sendable (inout Content?) throws -> Result
   ) throws -> Result {
     let terms = ChangeTerms(durability, until: deadline, term: term)
     return try change(under: fence.proof, terms, body).run()
@@ -58,8 +58,8 @@ extension Value {
   /// Reads, changes and publishes under a fence; see the form without `async`.
   public func update<Result: Sendable>(
     while fence: Fence, durability: Durability = .standard,
-    until deadline: ContinuousClock.Instant? = nil, term: Duration = Value.standardTerm,
-    _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
+    until deadline: ContinuousClock.Instant? = nil, term: Duration = SharedContainer.standardTerm,
+    _ body: @escaping @Sendable (inout Content?) throws -> Result
   ) async throws -> Result {
     let terms = ChangeTerms(durability, until: deadline, term: term)
     return try await runSuspending { self.change(under: fence.proof, terms, body) }
@@ -68,18 +68,18 @@ extension Value {
   /// Replaces the value while the role has the fence's number; see `update(while:)`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func replace(
-    with value: PropertyListValue, while fence: Fence, durability: Durability = .standard,
+    with content: Content, while fence: Fence, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil
   ) throws {
-    try update(while: fence, durability: durability, until: deadline) { $0 = value }
+    try update(while: fence, durability: durability, until: deadline) { $0 = content }
   }
 
   /// Replaces the value under a fence; see the form without `async`.
   public func replace(
-    with value: PropertyListValue, while fence: Fence, durability: Durability = .standard,
+    with content: Content, while fence: Fence, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil
   ) async throws {
-    try await update(while: fence, durability: durability, until: deadline) { $0 = value }
+    try await update(while: fence, durability: durability, until: deadline) { $0 = content }
   }
 }
 
@@ -89,7 +89,7 @@ extension SharedContainer {
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func update<Result: Sendable>(
     _ identifiers: [String], while fence: Fence, durability: Durability = .standard,
-    until deadline: ContinuousClock.Instant? = nil, term: Duration = Value.standardTerm,
+    until deadline: ContinuousClock.Instant? = nil, term: Duration = SharedContainer.standardTerm,
     _ body: @escaping @Sendable (inout [String: PropertyListValue]) throws -> Result
   ) throws -> Result {
     let terms = ChangeTerms(durability, until: deadline, term: term)
@@ -100,7 +100,7 @@ extension SharedContainer {
   /// Changes several values in one step under a fence; see the form without `async`.
   public func update<Result: Sendable>(
     _ identifiers: [String], while fence: Fence, durability: Durability = .standard,
-    until deadline: ContinuousClock.Instant? = nil, term: Duration = Value.standardTerm,
+    until deadline: ContinuousClock.Instant? = nil, term: Duration = SharedContainer.standardTerm,
     _ body: @escaping @Sendable (inout [String: PropertyListValue]) throws -> Result
   ) async throws -> Result {
     let terms = ChangeTerms(durability, until: deadline, term: term)

@@ -1,4 +1,4 @@
-package import WormholePropertyLists
+import WormholePropertyLists
 package import WormholeSystem
 
 /// The proof that an exclusive role still belongs to one entering, checked in the same step as the
@@ -9,7 +9,7 @@ package import WormholeSystem
 /// Another engine checks its own condition.
 package struct RoleProof: Sendable {
   /// The value that names the holder of the role; nil on another engine.
-  package let value: Value?
+  package let value: PlainValue?
   package let number: UInt64
   /// The condition that another engine checks; nil in a directory.
   package let condition: (any EngineCondition)?
@@ -21,7 +21,8 @@ package struct RoleProof: Sendable {
   package static let key = "fence"
 
   package init(
-    value: Value? = nil, number: UInt64, condition: (any EngineCondition)? = nil, location: String,
+    value: PlainValue? = nil, number: UInt64, condition: (any EngineCondition)? = nil,
+    location: String,
     lost: AppGroupError
   ) {
     self.value = value
@@ -33,7 +34,7 @@ package struct RoleProof: Sendable {
 
   /// Returns the next holder's number, larger than every earlier one: the milliseconds since 1970,
   /// because a sweep or a program may have removed the last one; or the last plus one.
-  static func next(after snapshot: ValueSnapshot) -> UInt64 {
+  static func next(after snapshot: PlainSnapshot) -> UInt64 {
     let now = UInt64(clamping: realTime().millisecondsSince1970)
     // `try?`, because damaged content has no number, so no process can have the role through it.
     let last = (try? number(in: snapshot)) ?? 0
@@ -41,14 +42,14 @@ package struct RoleProof: Sendable {
   }
 
   /// Returns the number in the content of a role's value; 0 if it has none.
-  package static func number(in snapshot: ValueSnapshot) throws -> UInt64 {
+  package static func number(in snapshot: PlainSnapshot) throws -> UInt64 {
     try snapshot.propertyList()?[key]?.uint64Value ?? 0
   }
 
   /// Checks the content of the role's value, under its lease.
   ///
   /// - Throws: `lost`, so that the change does not begin again.
-  package func check(_ snapshot: ValueSnapshot) throws {
+  package func check(_ snapshot: PlainSnapshot) throws {
     let isHeld = try number > 0 && Self.number(in: snapshot) == number
     guard isHeld || LeaseFault.claimingLate.isActive else {
       throw BodyError(cause: lost)
@@ -83,13 +84,21 @@ extension Value {
   /// Returns a change of this value that is published only under a role; see `update`.
   package func change<Result: Sendable>(
     under role: RoleProof, _ terms: ChangeTerms,
-    _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
+    _ body: @escaping @Sendable (inout Content?) throws -> Result
   ) -> sending any Waiting<Result> {
     var terms = terms
     terms.peer = peer
-    let name = identifier
-    return ValuesUpdate(container, [self], terms: terms, under: role) { content in
-      try body(&content[name])
+    let (name, path) = (identifier, path)
+    return ValuesUpdate(container, [plain], terms: terms, under: role) { lists in
+      var content: Content?
+      do {
+        content = try lists[name]?.decode()
+      } catch let error as DecodingError {
+        throw AppGroupError.ofAnotherShape(path, Content.self, error)
+      }
+      let result = try body(&content)
+      lists[name] = try content.map { try PropertyListValue(encoding: $0) }
+      return result
     }.change()
   }
 }

@@ -12,7 +12,7 @@ extension SharedContainer {
   /// - Parameters:
   ///   - identifiers: The values that `body` may read and change.
   ///   - durability: The failures that the changes survive.
-  ///   - deadline: The latest instant to wait for the leases; by default `Value.standardWait` from
+  ///   - deadline: The latest instant to wait for the leases; by default `SharedContainer.standardWait` from
   ///     now.
   ///   - term: As in `Value.update`, for each lease from the moment when it is taken.
   ///   - repeatsAfterLoss: As in `Value.update`; the loss of one lease is enough.
@@ -30,7 +30,7 @@ extension SharedContainer {
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func update<Result: Sendable>(
     _ identifiers: [String], durability: Durability = .standard,
-    until deadline: ContinuousClock.Instant? = nil, term: Duration = Value.standardTerm,
+    until deadline: ContinuousClock.Instant? = nil, term: Duration = SharedContainer.standardTerm,
     repeatsAfterLoss: Bool = true,
     _ body: @escaping @Sendable (inout [String: PropertyListValue]) throws -> Result
   ) throws -> Result {
@@ -43,7 +43,7 @@ extension SharedContainer {
   /// thread that may block.
   public func update<Result: Sendable>(
     _ identifiers: [String], durability: Durability = .standard,
-    until deadline: ContinuousClock.Instant? = nil, term: Duration = Value.standardTerm,
+    until deadline: ContinuousClock.Instant? = nil, term: Duration = SharedContainer.standardTerm,
     repeatsAfterLoss: Bool = true,
     _ body: @escaping @Sendable (inout [String: PropertyListValue]) throws -> Result
   ) async throws -> Result {
@@ -57,7 +57,7 @@ extension SharedContainer {
   ///
   /// - Returns: The values that existed.
   /// - Throws: As `Value.read`. `timedOut` if the values change so often that this process has to
-  ///   wait for their leases, and does not get them within `Value.standardWait`.
+  ///   wait for their leases, and does not get them within `SharedContainer.standardWait`.
   /// - Complexity: As reading each value, and one more call for each; again if one of them was
   ///   changed meanwhile.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
@@ -90,7 +90,7 @@ extension SharedContainer {
   }
 
   // Two names may be equal as dictionary keys but have two files: é, and e with an accent.
-  fileprivate func distinct(_ identifiers: [String]) throws -> [Value] {
+  fileprivate func distinct(_ identifiers: [String]) throws -> [PlainValue] {
     let values = Set(identifiers).map(value)
     guard
       values.count == identifiers.count
@@ -108,11 +108,11 @@ extension SharedContainer {
 /// A look at one of several values, and what shows that it has not changed since: its version, or
 /// if it is absent its directory's times, which change with each publication and removal.
 private struct ValueLook {
-  let snapshot: ValueSnapshot
+  let snapshot: PlainSnapshot
   /// The directory of an absent value; nil if it was never used.
   let directory: FileStatus?
 
-  init(_ value: Value) throws {
+  init(_ value: PlainValue) throws {
     let first = try value.snapshot()
     directory = first.isAbsent ? try value.store.file.directoryStatus() : nil
     // After the directory, so that one of the two shows a change between them. Without a directory
@@ -120,7 +120,7 @@ private struct ValueLook {
     snapshot = directory == nil ? first : try value.snapshot()
   }
 
-  func isCurrent(_ value: Value) throws -> Bool {
+  func isCurrent(_ value: PlainValue) throws -> Bool {
     guard try value.version() == snapshot.version else { return false }
     guard snapshot.isAbsent else { return true }
     let now = try value.store.file.directoryStatus()
@@ -135,7 +135,7 @@ package struct ValuesUpdate<Result: Sendable>: Sendable {
 
   package let container: SharedContainer
   /// In the order in which all processes take their leases.
-  package let values: [Value]
+  package let values: [PlainValue]
   package let terms: ChangeTerms
   /// The role under which it is published; nil for any process at any time.
   package let role: RoleProof?
@@ -151,7 +151,8 @@ package struct ValuesUpdate<Result: Sendable>: Sendable {
 
   /// - Parameter values: The values, all different.
   init(
-    _ container: SharedContainer, _ values: [Value], terms: ChangeTerms, under role: RoleProof?,
+    _ container: SharedContainer, _ values: [PlainValue], terms: ChangeTerms,
+    under role: RoleProof?,
     body: @escaping Body
   ) {
     role?.requireContainer(container)
@@ -167,7 +168,7 @@ package struct ValuesUpdate<Result: Sendable>: Sendable {
   }
 
   static func content(
-    of values: [Value], _ found: [ValueSnapshot]
+    of values: [PlainValue], _ found: [PlainSnapshot]
   ) throws -> [String: PropertyListValue] {
     var content: [String: PropertyListValue] = [:]
     for (value, snapshot) in zip(values, found) {
@@ -179,7 +180,7 @@ package struct ValuesUpdate<Result: Sendable>: Sendable {
   /// Calls the closure.
   ///
   /// - Returns: Its decision about each value, and its result.
-  package func decide(_ found: [ValueSnapshot]) throws -> (edits: [Edit], result: Result) {
+  package func decide(_ found: [PlainSnapshot]) throws -> (edits: [Edit], result: Result) {
     let old = try Self.content(of: values, found)
     var new = old
     let result: Result

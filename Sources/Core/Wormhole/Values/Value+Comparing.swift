@@ -1,5 +1,3 @@
-public import WormholePropertyLists
-
 /// Changes that are made only if the value has not changed since the caller read it: for decisions
 /// that take longer than a lease, such as a person's.
 extension Value {
@@ -15,7 +13,7 @@ extension Value {
   /// - Complexity: As `update`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func compareAndSet(
-    _ version: Version?, _ new: PropertyListValue?, durability: Durability = .standard,
+    _ version: Version?, _ new: Content?, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil
   ) throws -> Bool {
     try edit(.init(durability, until: deadline), comparison({ $0 == version }, new))
@@ -27,7 +25,7 @@ extension Value {
   ///   - text: Nil means that there was no value.
   ///   - lifetime: The lifetime of the new value from now; nil means forever.
   package func compareAndSet(
-    versionText text: String?, _ new: PropertyListValue?, durability: Durability = .standard,
+    versionText text: String?, _ new: Content?, durability: Durability = .standard,
     expiresAfter lifetime: Duration? = nil, until deadline: ContinuousClock.Instant? = nil
   ) throws -> Bool {
     try edit(
@@ -37,15 +35,15 @@ extension Value {
 
   /// Replaces or removes the value if it still has a version; see the form without `async`.
   public func compareAndSet(
-    _ version: Version?, _ new: PropertyListValue?, durability: Durability = .standard,
+    _ version: Version?, _ new: Content?, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil
   ) async throws -> Bool {
     try await edit(.init(durability, until: deadline), comparison({ $0 == version }, new))
   }
 
   private func comparison(
-    _ isExpected: @escaping @Sendable (Version?) -> Bool, _ new: PropertyListValue?
-  ) throws -> @Sendable (ValueSnapshot) -> (Edit, Bool) {
+    _ isExpected: @escaping @Sendable (Version?) -> Bool, _ new: Content?
+  ) throws -> @Sendable (PlainSnapshot) -> (Edit, Bool) {
     let edit = try new.map { Edit.replace(try encode($0)) }
     return { snapshot in
       guard isExpected(snapshot.version) else { return (.keep, false) }

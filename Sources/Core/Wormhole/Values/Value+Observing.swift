@@ -23,10 +23,10 @@ extension Value {
   ///   error: the observation then polls, and `detection` says so.
   public func observe(
     startsWithCurrent: Bool = false, on queue: DispatchQueue,
-    _ handler: @escaping @Sendable (ValueSnapshot) -> Void
+    _ handler: @escaping @Sendable (ValueSnapshot<Content>) -> Void
   ) throws -> ObservationToken {
     try offer(startsWithCurrent: startsWithCurrent, on: queue) { snapshot in
-      handler(snapshot)
+      handler(ValueSnapshot(snapshot))
       return true
     }
   }
@@ -34,7 +34,7 @@ extension Value {
   /// Calls a handler as `observe` does, and again after a moment if it returns false.
   package func offer(
     startsWithCurrent: Bool, on queue: any HandlerQueue,
-    _ handler: @escaping @Sendable (ValueSnapshot) -> Bool
+    _ handler: @escaping @Sendable (PlainSnapshot) -> Bool
   ) throws -> ObservationToken {
     let timer = ExpiryTimer()
     let followed = FollowedValue(store)
@@ -66,8 +66,8 @@ extension Value {
   /// iteration or its task.
   ///
   /// - Throws: As `observe`.
-  public func snapshots(startsWithCurrent: Bool = false) throws -> ValueSnapshots {
-    var snapshots = try ValueSnapshots(of: store)
+  public func snapshots(startsWithCurrent: Bool = false) throws -> ValueSnapshots<Content> {
+    var snapshots = try ValueSnapshots<Content>(of: store)
     if startsWithCurrent { snapshots.latch.raise() } else { snapshots.skipCurrent() }
     return snapshots
   }
@@ -129,13 +129,13 @@ final class FollowedValue: Watching {
 
   /// Returns the value, or why it cannot be read. No event reports that the reason has passed, so
   /// this signals after a moment.
-  func snapshot() -> ValueSnapshot {
+  func snapshot() -> PlainSnapshot {
     let snapshot = read()
     if snapshot.mayPass { signalLater() }
     return snapshot
   }
 
-  private func read() -> ValueSnapshot {
+  private func read() -> PlainSnapshot {
     do {
       return try reporting("read the value", path: store.path) {
         try state.withLock(\.following)?.snapshot() ?? store.snapshot(limits: .standard)
@@ -144,12 +144,12 @@ final class FollowedValue: Watching {
       let failure =
         error as? AppGroupError
         ?? AppGroupError(.inputOutput, "read the value", path: store.path, reason: "\(error)")
-      return ValueSnapshot(failure: failure, version: nil, of: store)
+      return PlainSnapshot(failure: failure, version: nil, of: store)
     }
   }
 
   /// Returns the value with calls that never wait; nil if `snapshot` has to look.
-  func promptSnapshot() -> ValueSnapshot? { state.withLock(\.following)?.promptSnapshot() }
+  func promptSnapshot() -> PlainSnapshot? { state.withLock(\.following)?.promptSnapshot() }
 }
 
 /// The last state that an observer has seen.
@@ -168,7 +168,7 @@ struct Seen: Sendable {
 
   /// Returns what has been seen after a snapshot, and the snapshot if it differs from the last one.
   /// It is marked if it was seen before, and only failures since.
-  func after(_ snapshot: ValueSnapshot) -> (seen: Seen, news: ValueSnapshot?) {
+  func after(_ snapshot: PlainSnapshot) -> (seen: Seen, news: PlainSnapshot?) {
     var (seen, news) = (self, snapshot)
     seen.state = Self.state(of: snapshot)
     if case .failure = seen.state {
@@ -179,7 +179,7 @@ struct Seen: Sendable {
     return (seen, seen.state == state ? nil : news)
   }
 
-  private static func state(of snapshot: ValueSnapshot) -> State {
+  private static func state(of snapshot: PlainSnapshot) -> State {
     if let version = snapshot.version { return .present(version) }
     do {
       _ = try snapshot.bytes()
@@ -194,10 +194,10 @@ struct Seen: Sendable {
 ///
 /// ```swift
 /// for await snapshot in try container.value("seats").snapshots(startsWithCurrent: true) {
-///   print(try snapshot.propertyList() ?? "never written")
+///   print(try snapshot.content ?? "never written")
 /// }
 /// ```
-public struct ValueSnapshots: AsyncSequence, Sendable {
+public struct ValueSnapshots<Content: Codable & Sendable>: AsyncSequence, Sendable {
   let followed: FollowedValue
   let latch = WakeLatch()
   let timer = ExpiryTimer()
@@ -257,7 +257,7 @@ public struct ValueSnapshots: AsyncSequence, Sendable {
     ///
     /// - Parameter actor: The actor of the caller.
     public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async
-      -> ValueSnapshot?
+      -> ValueSnapshot<Content>?
     {
       await next(by: nil)
     }
@@ -268,7 +268,7 @@ public struct ValueSnapshots: AsyncSequence, Sendable {
     /// - Returns: Nil once the deadline has passed.
     /// - Complexity: Open, fstat, read, close; no lock.
     @available(*, noasync, message: "it blocks; await the other form, in an async function")
-    public mutating func next(until deadline: ContinuousClock.Instant) -> ValueSnapshot? {
+    public mutating func next(until deadline: ContinuousClock.Instant) -> ValueSnapshot<Content>? {
       if hasBlocked, sequence.leads == nil, let led = sequence.changed(isLed: true) {
         sequence = led
       }
@@ -283,13 +283,13 @@ public struct ValueSnapshots: AsyncSequence, Sendable {
     /// Returns the next value; see the form without `async`. It is also nil if the task was cancelled.
     public nonisolated(nonsending) mutating func next(
       until deadline: ContinuousClock.Instant
-    ) async -> ValueSnapshot? {
+    ) async -> ValueSnapshot<Content>? {
       await next(by: deadline)
     }
 
     nonisolated(nonsending) private mutating func next(
       by deadline: ContinuousClock.Instant?
-    ) async -> ValueSnapshot? {
+    ) async -> ValueSnapshot<Content>? {
       if sequence.leads != nil {
         // A task cannot lead. If there is no other way, the look that follows says why.
         sequence.latch.raise()
@@ -307,9 +307,9 @@ public struct ValueSnapshots: AsyncSequence, Sendable {
       }
     }
 
-    private mutating func know(_ snapshot: ValueSnapshot?) -> ValueSnapshot? {
+    private mutating func know(_ snapshot: PlainSnapshot?) -> ValueSnapshot<Content>? {
       if let snapshot { known = known.after(snapshot).seen }
-      return snapshot
+      return snapshot.map { ValueSnapshot($0) }
     }
   }
 
@@ -325,13 +325,13 @@ public struct ValueSnapshots: AsyncSequence, Sendable {
       self.deadline = deadline
     }
 
-    func step() -> WaitingStep<ValueSnapshot?> { step(sequence.followed.snapshot()) }
+    func step() -> WaitingStep<PlainSnapshot?> { step(sequence.followed.snapshot()) }
 
-    func promptStep() -> WaitingStep<ValueSnapshot?>? {
+    func promptStep() -> WaitingStep<PlainSnapshot?>? {
       sequence.followed.promptSnapshot().map(step)
     }
 
-    private func step(_ snapshot: ValueSnapshot) -> WaitingStep<ValueSnapshot?> {
+    private func step(_ snapshot: PlainSnapshot) -> WaitingStep<PlainSnapshot?> {
       sequence.timer.set(snapshot.expiry)
       if let news = known.after(snapshot).news { return .done(news) }
       if let deadline, ContinuousClock.now >= deadline { return .done(nil) }

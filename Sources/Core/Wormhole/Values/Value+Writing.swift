@@ -5,25 +5,26 @@ extension Value {
   /// Replaces the value, whatever the old one is.
   ///
   /// - Parameters:
-  ///   - value: The new value.
+  ///   - content: Any value that a property list can hold, even a string or a number.
   ///   - durability: The failures that the write survives.
   ///   - lifetime: The lifetime of the value from now; nil means forever. See <doc:ExpiryOfValues>.
   ///   - deadline: The latest instant to wait for the lease; an instant in the past means "only if
   ///     it is free now". By default `standardWait` from now.
-  /// - Throws: `AppGroupError.Code.timedOut` with the holder; `.unsupportedValue`; `.noSpace` and
-  ///   other errors of the file system. If it throws, the old value is intact; but after an error
-  ///   of the last fsync of `.durable` the new one is visible, and a power failure may undo it.
+  /// - Throws: The error of encoding, or `AppGroupError.Code.timedOut` with the holder;
+  ///   `.unsupportedValue`; `.noSpace` and other errors of the file system. If it throws, the old
+  ///   value is intact; but after an error of the last fsync of `.durable` the new one is visible,
+  ///   and a power failure may undo it.
   /// - Complexity: Create, write, rename, unlink, and six or seven cheap calls for the lease;
   ///   `.durable` adds one fsync on ext4 and xfs, three elsewhere, two more if identifiers were
   ///   created recently. Content of 256 KiB or more, and durable content, is written before the
   ///   lease is taken.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func replace(
-    with value: PropertyListValue, durability: Durability = .standard,
+    with content: Content, durability: Durability = .standard,
     expiresAfter lifetime: Duration? = nil, until deadline: ContinuousClock.Instant? = nil
   ) throws {
     try replace(
-      withBytes: encode(value), durability: durability, expiresAfter: lifetime, until: deadline)
+      withBytes: encode(content), durability: durability, expiresAfter: lifetime, until: deadline)
   }
 
   /// Replaces the bytes; the caller guarantees that the new ones are a property list.
@@ -69,14 +70,14 @@ extension Value {
   ///     it. An unchanged value is not published again (`.durable` flushes it to the disk), and keeps
   ///     its expiry. If the closure throws, nothing changes.
   /// - Returns: The result of `body`.
-  /// - Throws: The error of `body`, or `AppGroupError.Code.timedOut`, `.damaged`, `.leaseLost` with
-  ///   the new holder, or an error of the file system.
+  /// - Throws: The error of `body` or of encoding, or `AppGroupError.Code.timedOut`, `.damaged`,
+  ///   `.leaseLost` with the new holder, or an error of the file system.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func update<Result: Sendable>(
     durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil,
-    term: Duration = Value.standardTerm, repeatsAfterLoss: Bool = true,
+    term: Duration = SharedContainer.standardTerm, repeatsAfterLoss: Bool = true,
     expiresAfter lifetime: Duration? = nil,
-    _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
+    _ body: @escaping @Sendable (inout Content?) throws -> Result
   ) throws -> Result {
     let terms = ChangeTerms(
       durability, until: deadline, term: term, repeatsAfterLoss: repeatsAfterLoss,
@@ -87,7 +88,7 @@ extension Value {
   /// Reads the bytes and publishes the decision of a closure; see `update`.
   package func edit<Result: Sendable>(
     _ terms: ChangeTerms = .init(),
-    _ body: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
+    _ body: @escaping @Sendable (PlainSnapshot) throws -> (Edit, Result)
   ) throws -> Result {
     try store.modify(publishing(terms), body)
   }
@@ -97,7 +98,7 @@ extension Value {
   /// Reads the bytes and publishes the decision of a closure; see `update`.
   package func edit<Result: Sendable>(
     _ terms: ChangeTerms = .init(),
-    _ body: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
+    _ body: @escaping @Sendable (PlainSnapshot) throws -> (Edit, Result)
   ) async throws -> Result {
     try await runSuspending { store.modification(publishing(terms), body) }
   }
@@ -105,10 +106,10 @@ extension Value {
   /// Replaces the value; see the form without `async`. Cancelling the task ends the wait for the
   /// lease with `CancellationError`.
   public func replace(
-    with value: PropertyListValue, durability: Durability = .standard,
+    with content: Content, durability: Durability = .standard,
     expiresAfter lifetime: Duration? = nil, until deadline: ContinuousClock.Instant? = nil
   ) async throws {
-    let bytes = try encode(value)
+    let bytes = try encode(content)
     return try await replace(
       withBytes: bytes, durability: durability, expiresAfter: lifetime, until: deadline)
   }
@@ -136,9 +137,9 @@ extension Value {
   /// block.
   public func update<Result: Sendable>(
     durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil,
-    term: Duration = Value.standardTerm, repeatsAfterLoss: Bool = true,
+    term: Duration = SharedContainer.standardTerm, repeatsAfterLoss: Bool = true,
     expiresAfter lifetime: Duration? = nil,
-    _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
+    _ body: @escaping @Sendable (inout Content?) throws -> Result
   ) async throws -> Result {
     let terms = ChangeTerms(
       durability, until: deadline, term: term, repeatsAfterLoss: repeatsAfterLoss,
@@ -147,12 +148,14 @@ extension Value {
   }
 
   /// Returns the current value; see the form without `async`.
-  public func read(limits: PropertyListLimits = .standard) async throws -> PropertyListValue? {
+  public func read(limits: PropertyListLimits = .standard) async throws -> Content? {
     try await Blocking.run { try read(limits: limits) }
   }
 
   /// Returns the current value as bytes, with its version; see the form without `async`.
-  public func snapshot(limits: PropertyListLimits = .standard) async throws -> ValueSnapshot {
+  public func snapshot(
+    limits: PropertyListLimits = .standard
+  ) async throws -> ValueSnapshot<Content> {
     try await Blocking.run { try snapshot(limits: limits) }
   }
 }
@@ -172,10 +175,10 @@ extension Value {
     return terms
   }
 
-  func encode(_ value: PropertyListValue) throws -> [UInt8] {
-    do throws(PropertyListError) {
-      return try value.binaryBytes(limits: .standard)
-    } catch {
+  func encode(_ content: Content) throws -> [UInt8] {
+    do {
+      return try PropertyListCoding.bytes(of: content)
+    } catch let error as PropertyListError {
       throw AppGroupError(
         .unsupportedValue, "write the value", path: path,
         reason: "no reader would accept it: \(error.reason)",
@@ -183,15 +186,19 @@ extension Value {
     }
   }
 
-  private func edited<Result: Sendable>(
-    _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
-  ) -> @Sendable (ValueSnapshot) throws -> (Edit, Result) {
+  func edited<Result: Sendable>(
+    _ body: @escaping @Sendable (inout Content?) throws -> Result
+  ) -> @Sendable (PlainSnapshot) throws -> (Edit, Result) {
     { snapshot in
-      let old = try snapshot.propertyList()
-      var new = old
-      let result = try body(&new)
-      guard new != old else { return (.keep, result) }
-      return (try new.map { .replace(try encode($0)) } ?? .remove, result)
+      var content: Content? = try snapshot.decode()
+      let wasAbsent = content == nil
+      // Another type is compared as bytes: a copy would keep it from being changed in place.
+      let old = content as? PropertyListValue
+      let result = try body(&content)
+      guard let content else { return (wasAbsent ? .keep : .remove, result) }
+      if let old, old == content as? PropertyListValue { return (.keep, result) }
+      let bytes = try encode(content)
+      return (try snapshot.bytes() == bytes ? .keep : .replace(bytes), result)
     }
   }
 }

@@ -4,13 +4,13 @@ public import WormholePropertyLists
 /// The state of a value at one moment: whole, and read without any lock.
 ///
 /// ```swift
-/// let snapshot = try await container.value("seats").snapshot()
-/// if let seats = try snapshot.decode([Int].self) {
+/// let snapshot = try await container.value("seats", as: [Int].self).snapshot()
+/// if let seats = try snapshot.content {
 ///   print(seats, "by", snapshot.publisher?.program ?? "a foreign program")
 /// }
 /// ```
-public struct ValueSnapshot: Sendable {
-  private let content: Result<[UInt8]?, AppGroupError>
+public struct ValueSnapshot<Content: Codable & Sendable>: Sendable {
+  private let found: Result<[UInt8]?, AppGroupError>
   private let store: any ValueStore
   /// The publication; nil if the value was never written, was removed, or has expired.
   public let version: Version?
@@ -35,19 +35,30 @@ public struct ValueSnapshot: Sendable {
   ) {
     self.standsInFrom = standsInFrom
     isExpired = mayHaveExpired && record?.hasExpired ?? false
-    content = .success(isExpired ? nil : bytes)
+    found = .success(isExpired ? nil : bytes)
     self.version = isExpired ? nil : version
     self.store = store
     self.record = isExpired ? nil : record
   }
 
   package init(failure: AppGroupError, version: Version?, of store: any ValueStore) {
-    content = .failure(failure)
+    found = .failure(failure)
     self.version = version
     self.store = store
     record = nil
     isExpired = false
     standsInFrom = nil
+  }
+
+  /// The same state for another type of content.
+  init(_ other: ValueSnapshot<some Any>) {
+    found = other.found
+    store = other.store
+    version = other.version
+    record = other.record
+    isExpired = other.isExpired
+    standsInFrom = other.standsInFrom
+    isKnown = other.isKnown
   }
 
   /// The process that published the content, and when; nil if there is no value, or if a program
@@ -67,14 +78,14 @@ public struct ValueSnapshot: Sendable {
   package var publication: Publication { Publication(stamp: version?.stamp, record: record) }
 
   /// Whether it could not be read for a reason that may pass without an event.
-  var mayPass: Bool { if case .failure(let error) = content { error.mayPass } else { false } }
+  var mayPass: Bool { if case .failure(let error) = found { error.mayPass } else { false } }
 
   /// Whether there is no value, as far as a look can show that.
-  var isRemoved: Bool { if case .success(nil) = content { true } else { false } }
+  var isRemoved: Bool { if case .success(nil) = found { true } else { false } }
 
   /// Whether it could not be looked at: nothing shows that there is a value.
   var isUnknown: Bool {
-    guard case .failure(let error) = content else { return false }
+    guard case .failure(let error) = found else { return false }
     return [.containerMissing, .tooManyOpenFiles].contains(error.code)
   }
 
@@ -85,52 +96,59 @@ public struct ValueSnapshot: Sendable {
   /// more bytes: the record of the publication.
   ///
   /// - Throws: `AppGroupError`, as reading the file did.
-  public func bytes() throws -> [UInt8]? { try content.get() }
+  public func bytes() throws -> [UInt8]? { try found.get() }
 
   /// Returns the bytes as they are stored, with the record of their publication; nil if there is no
   /// value.
   package func storedBytes() throws -> [UInt8]? {
-    try content.get().map { PublishedContent($0, record).bytes }
+    try found.get().map { PublishedContent($0, record).bytes }
   }
 
-  /// Returns the value; nil only if it was never written or was removed.
+  /// The content; nil only if there is no value.
   ///
-  /// - Throws: `AppGroupError.damaged` for bytes that are not a property list, or a hostile one.
+  /// Throws `AppGroupError.Code.damaged` for bytes that are not a property list, a hostile one, or
+  /// one of another shape.
+  public var content: Content? { get throws { try decode() } }
+
+  /// Returns the content as a property list, whatever its type is; nil only if there is no value.
+  ///
+  /// - Throws: `AppGroupError.Code.damaged` for bytes that are not a property list, or a hostile one.
   public func propertyList(limits: PropertyListLimits = .standard) throws -> PropertyListValue? {
-    guard let bytes = try content.get() else { return nil }
-    do throws(PropertyListError) {
-      return try PropertyListValue(bytes: bytes, limits: limits)
-    } catch {
-      throw AppGroupError.damaged(store.path, error)
-    }
+    try decode(limits: limits)
   }
 
-  /// Returns the value as a type of the program.
-  ///
-  /// - Throws: `AppGroupError.damaged` for bytes that are not a property list, a hostile one, or
-  ///   one of another shape.
-  public func decode<Content: Decodable>(
-    _ type: Content.Type = Content.self, limits: PropertyListLimits = .standard
-  ) throws -> Content? {
-    guard let bytes = try content.get() else { return nil }
+  /// Returns the content as another type.
+  func decode<Other: Decodable>(
+    _ type: Other.Type = Other.self, limits: PropertyListLimits = .standard
+  ) throws -> Other? {
+    guard let bytes = try found.get() else { return nil }
     do {
-      return try PropertyListCoding.decode(type, from: Data(bytes), limits: limits)
+      return try PropertyListCoding.decode(type, from: bytes, limits: limits)
     } catch let error as DecodingError {
-      throw AppGroupError(
-        .damaged, "read the value as \(type)", path: store.path,
-        reason: "it is a property list of another shape: \(error)",
-        remedy: "its writer uses this identifier for another type")
+      throw AppGroupError.ofAnotherShape(store.path, type, error)
     } catch {
       throw AppGroupError.damaged(store.path, error)
     }
   }
 }
 
+/// The snapshot of a value for code that looks at no content, or has it as a property list.
+package typealias PlainSnapshot = ValueSnapshot<PropertyListValue>
+
 extension AppGroupError {
   package static func damaged(_ path: String, _ error: any Error) -> AppGroupError {
     AppGroupError(
       .damaged, "read the value", path: path, reason: "\(error)",
       remedy: "replace it, remove it, or \(puttingAside(path))")
+  }
+
+  static func ofAnotherShape(
+    _ path: String, _ type: Any.Type, _ error: DecodingError
+  ) -> AppGroupError {
+    AppGroupError(
+      .damaged, "read the value as \(type)", path: path,
+      reason: "it is a property list of another shape: \(error)",
+      remedy: "its writer uses this identifier for another type")
   }
 
   /// Describes how an unreadable value is kept for inspection.

@@ -12,7 +12,7 @@ package protocol ValueStore: AnyObject, Sendable {
   /// The value's file, or the file that it would have in this machine's directory.
   var file: ValueFile { get }
 
-  func snapshot(limits: PropertyListLimits) throws -> ValueSnapshot
+  func snapshot(limits: PropertyListLimits) throws -> PlainSnapshot
   func version() throws -> Version?
 
   /// Publishes bytes, whatever the old content is; blocks the calling thread until then.
@@ -20,7 +20,7 @@ package protocol ValueStore: AnyObject, Sendable {
   /// Reads the value and publishes the decision of a closure; blocks the calling thread until then.
   /// An error of the closure is thrown unchanged.
   func modify<Result: Sendable>(
-    _ terms: ChangeTerms, _ decide: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
+    _ terms: ChangeTerms, _ decide: @escaping @Sendable (PlainSnapshot) throws -> (Edit, Result)
   ) throws -> Result
 
   /// Returns a change that publishes bytes, whatever the old content is.
@@ -30,13 +30,13 @@ package protocol ValueStore: AnyObject, Sendable {
   /// Returns a change that reads the value and publishes the decision of a closure. An error of the
   /// closure is thrown as `BodyError`.
   func modification<Result: Sendable>(
-    _ terms: ChangeTerms, _ decide: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
+    _ terms: ChangeTerms, _ decide: @escaping @Sendable (PlainSnapshot) throws -> (Edit, Result)
   ) -> sending any Waiting<Result>
 
   /// Returns proof that the value still has a holder's number, for changes that only it may make.
   func proof(of number: UInt64, lost: AppGroupError) -> RoleProof
   /// Returns the next holder's number, to be stored in the value; nil if it is the revision.
-  func nextFence(after snapshot: ValueSnapshot) -> UInt64?
+  func nextFence(after snapshot: PlainSnapshot) -> UInt64?
 
   /// Follows the value from now on.
   ///
@@ -54,10 +54,10 @@ package protocol ValueStore: AnyObject, Sendable {
 
 extension ValueStore {
   package func proof(of number: UInt64, lost: AppGroupError) -> RoleProof {
-    RoleProof(value: Value(self), number: number, location: container.location, lost: lost)
+    RoleProof(value: PlainValue(self), number: number, location: container.location, lost: lost)
   }
 
-  package func nextFence(after snapshot: ValueSnapshot) -> UInt64? {
+  package func nextFence(after snapshot: PlainSnapshot) -> UInt64? {
     RoleProof.next(after: snapshot)
   }
 
@@ -66,7 +66,7 @@ extension ValueStore {
   }
 
   package func modify<Result: Sendable>(
-    _ terms: ChangeTerms, _ decide: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
+    _ terms: ChangeTerms, _ decide: @escaping @Sendable (PlainSnapshot) throws -> (Edit, Result)
   ) throws -> Result {
     try modification(terms, decide).run()
   }
@@ -79,9 +79,9 @@ extension ValueStore {
 /// A followed value: its content now, and whether events report its changes.
 package protocol ValueFollowing: Watching {
   /// Returns the value as of now, or as of a moment after the last signal.
-  func snapshot() throws -> ValueSnapshot
+  func snapshot() throws -> PlainSnapshot
   /// Returns the value with calls that never wait, on any thread; nil if `snapshot` has to look.
-  func promptSnapshot() -> ValueSnapshot?
+  func promptSnapshot() -> PlainSnapshot?
 }
 
 /// The terms of a change: its durability, its term, and whether it is repeated after a lost lease.
@@ -101,16 +101,16 @@ package struct ChangeTerms: Sendable {
   package var absence: (@Sendable () -> AppGroupError)?
 
   /// - Parameters:
-  ///   - deadline: The end of the wait for the lease; by default `Value.standardWait` from now.
+  ///   - deadline: The end of the wait for the lease; by default `SharedContainer.standardWait` from now.
   ///   - lifetime: The lifetime of the new content from now; nil means forever.
   package init(
     _ durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil,
-    term: Duration = Value.standardTerm, repeatsAfterLoss: Bool = true,
+    term: Duration = SharedContainer.standardTerm, repeatsAfterLoss: Bool = true,
     expiresAfter lifetime: Duration? = nil, peer: String? = nil,
     willPublish: @escaping @Sendable (Stamp) -> Void = { _ in }
   ) {
     self.durability = durability
-    self.deadline = deadline ?? .now + Value.standardWait
+    self.deadline = deadline ?? .now + SharedContainer.standardWait
     self.term = term
     self.repeatsAfterLoss = repeatsAfterLoss
     self.willPublish = willPublish

@@ -11,7 +11,7 @@ final class EtcdChange<Result: Sendable>: Waiting {
   private let value: EtcdValue
   private let terms: ChangeTerms
   private let needsContent: Bool
-  private let decide: @Sendable (ValueSnapshot) throws -> (Edit, Result)
+  private let decide: @Sendable (PlainSnapshot) throws -> (Edit, Result)
   private var known: SeenState?
   /// Whether `known` was read for this change.
   private var isFresh = false
@@ -21,7 +21,7 @@ final class EtcdChange<Result: Sendable>: Waiting {
   /// - Parameter needsContent: Whether the closure uses the content.
   init(
     _ value: EtcdValue, terms: ChangeTerms, needsContent: Bool = true,
-    _ decide: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
+    _ decide: @escaping @Sendable (PlainSnapshot) throws -> (Edit, Result)
   ) {
     self.value = value
     self.terms = terms

@@ -37,7 +37,7 @@ final class EtcdValue: ValueStore {
 
   // MARK: Reading
 
-  func snapshot(limits: PropertyListLimits) throws -> ValueSnapshot {
+  func snapshot(limits: PropertyListLimits) throws -> PlainSnapshot {
     snapshot(of: try read(on: etcd), limits: limits)
   }
 
@@ -60,9 +60,9 @@ final class EtcdValue: ValueStore {
 
   func know(_ state: SeenState) { etcd.shared.seen.withLock { $0.know(state, of: key) } }
 
-  func snapshot(of state: SeenState, limits: PropertyListLimits = .standard) -> ValueSnapshot {
+  func snapshot(of state: SeenState, limits: PropertyListLimits = .standard) -> PlainSnapshot {
     guard let item = state.item, let version = Version(item) else {
-      return ValueSnapshot(bytes: nil, version: nil, of: self)
+      return PlainSnapshot(bytes: nil, version: nil, of: self)
     }
     var bytes = Array(item.value.dropFirst(Stamp.bytes))
     let record = PublicationRecord.take(from: &bytes)
@@ -71,9 +71,9 @@ final class EtcdValue: ValueStore {
         .tooLarge, "read the value", path: path,
         reason: "it has \(bytes.count) bytes, more than the limit of \(limits.maximumBytes)",
         remedy: "raise the limit, or remove it")
-      return ValueSnapshot(failure: failure, version: version, of: self)
+      return PlainSnapshot(failure: failure, version: version, of: self)
     }
-    return ValueSnapshot(
+    return PlainSnapshot(
       bytes: bytes, version: version, of: self, record: record, mayHaveExpired: false)
   }
 
@@ -88,7 +88,7 @@ final class EtcdValue: ValueStore {
   }
 
   // Clocks of several machines differ.
-  func nextFence(after snapshot: ValueSnapshot) -> UInt64? { nil }
+  func nextFence(after snapshot: PlainSnapshot) -> UInt64? { nil }
 
   // MARK: Changing
 
@@ -106,7 +106,7 @@ final class EtcdValue: ValueStore {
   }
 
   func modification<Result: Sendable>(
-    _ terms: ChangeTerms, _ decide: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
+    _ terms: ChangeTerms, _ decide: @escaping @Sendable (PlainSnapshot) throws -> (Edit, Result)
   ) -> sending any Waiting<Result> {
     EtcdChange(self, terms: terms, decide)
   }
@@ -118,7 +118,7 @@ final class EtcdValue: ValueStore {
   }
 
   func content(
-    _ edit: Edit, _ stamp: Stamp, terms: ChangeTerms, after old: ValueSnapshot?
+    _ edit: Edit, _ stamp: Stamp, terms: ChangeTerms, after old: PlainSnapshot?
   ) throws -> [UInt8] {
     guard case .replace(let bytes) = edit else { return stamp.wire }
     let record = PublicationRecord(
@@ -138,12 +138,12 @@ private struct FollowedKey: ValueFollowing {
 
   func cancel() { key.cancel() }
 
-  func snapshot() throws -> ValueSnapshot {
+  func snapshot() throws -> PlainSnapshot {
     if let failure = key.mirror.failure { throw failure }
     return value.snapshot(of: key.state)
   }
 
-  func promptSnapshot() -> ValueSnapshot? {
+  func promptSnapshot() -> PlainSnapshot? {
     key.mirror.failure == nil ? value.snapshot(of: key.state) : nil
   }
 }

@@ -58,7 +58,7 @@ final class EtcdValuesChange<Result: Sendable>: Waiting {
 
   /// - Returns: False if another process was faster.
   private func publish(
-    _ edits: [Edit], _ states: [SeenState], found: [ValueSnapshot],
+    _ edits: [Edit], _ states: [SeenState], found: [PlainSnapshot],
     on etcd: EtcdContainer
   ) throws -> Bool {
     var transaction = EtcdTransaction(if: roleConditions, then: [])

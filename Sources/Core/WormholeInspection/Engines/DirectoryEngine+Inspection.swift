@@ -31,7 +31,7 @@ extension DirectoryEngine: InspectedEngine {
     }
     for kind in [NameKind.value, .ownValue] {
       for identifier in try container.identifiers(of: kind) {
-        let value = Value(container: container, identifier: identifier, kind: kind)
+        let value = PlainValue(container: container, identifier: identifier, kind: kind)
         report.attempt("remove an expired value", path: value.path) { report in
           if try value.removeExpired(until: .now + patience) { report.removed.append(value.path) }
         }

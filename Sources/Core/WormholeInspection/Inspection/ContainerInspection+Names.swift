@@ -26,12 +26,12 @@ extension ContainerInspection {
       if kind == .notification, (try? container.notification(identifier).isUsed()) == false {
         return
       }
-      lookAtContent(Value(container: container, identifier: identifier, kind: kind), kind)
+      lookAtContent(PlainValue(container: container, identifier: identifier, kind: kind), kind)
       lookAtParts(of: owner)
     }
   }
 
-  private mutating func lookAtContent(_ value: Value, _ kind: NameKind) {
+  private mutating func lookAtContent(_ value: PlainValue, _ kind: NameKind) {
     let path = value.directory.relativePath + "/" + value.fileName
     var content = ContainerReport.NamedContent(identifier: value.identifier, path: value.path)
     if kind == .notification { content.state = 0 }
@@ -49,7 +49,7 @@ extension ContainerInspection {
     content.bytes = status.size
     content.modified = status.modified
     // Anything but a file of acceptable size is refused without being read.
-    let isRead = status.kind == .regular && status.size <= Int64(Value.maximumFileBytes)
+    let isRead = status.kind == .regular && status.size <= Int64(SharedContainer.maximumFileBytes)
     guard mayRead(isRead ? status.size : 0) else {
       content.condition = .notRead
       return
@@ -78,7 +78,7 @@ extension ContainerReport.NamedContent {
   /// Reads a value, and looks for the fault in one of the package's own.
   @discardableResult
   package mutating func read(
-    _ snapshot: ValueSnapshot, _ kind: NameKind,
+    _ snapshot: PlainSnapshot, _ kind: NameKind,
     _ problem: (_ name: String, _ content: PropertyListValue) -> String?
   ) throws -> PropertyListValue? {
     let content = try snapshot.propertyList()
@@ -263,7 +263,7 @@ extension ContainerInspection {
   private mutating func read(
     _ number: Int, _ found: Found, size: Int64, at place: LogDirectory?
   ) {
-    guard let place, mayRead(min(size, Int64(Value.maximumFileBytes))) else { return }
+    guard let place, mayRead(min(size, Int64(SharedContainer.maximumFileBytes))) else { return }
     let action = "read message \(number) of the log \"\(found.owner.identifier)\""
     attempt(action, at: found.path) { inspection in
       guard let reason = try place.fault(of: number) else { return }
@@ -279,7 +279,7 @@ extension ContainerInspection {
     let file = log.value.directory.relativePath + "/" + log.value.fileName
     guard let status = status(file) else { return nil }
     checkOwnerAndMode(file)
-    guard mayRead(min(status.size, Int64(Value.maximumBytes))) else { return nil }
+    guard mayRead(min(status.size, Int64(SharedContainer.maximumValueBytes))) else { return nil }
     var state: LogState?
     report.fault = failure(
       of: "read what is known about a log", path: log.value.path, otherwise: .inputOutput

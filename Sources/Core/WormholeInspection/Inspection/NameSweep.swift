@@ -68,7 +68,7 @@ struct NameSweep {
 
   /// Removes the lease of a name without a file.
   private func removeLease(of directory: NamedDirectory) throws -> Bool {
-    let name = Value(
+    let name = PlainValue(
       container: container, identifier: directory.identifier, kind: directory.kind
     ).fileName
     return try removeLease(of: directory) { try !exists(name, at: $0.site.directory()) }

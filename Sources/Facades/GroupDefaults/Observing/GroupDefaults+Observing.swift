@@ -80,7 +80,7 @@ extension GroupDefaults {
 /// ```
 public struct DefaultsChanges: AsyncSequence, Sendable {
   let tracker: ChangeTracker
-  let hints: ValueSnapshots
+  let hints: ValueSnapshots<PropertyListValue>
   let reporter: ErrorReporter
 
   /// How changes are noticed.
@@ -97,7 +97,7 @@ public struct DefaultsChanges: AsyncSequence, Sendable {
   /// Waits for the next change.
   public struct Iterator: AsyncIteratorProtocol {
     let tracker: ChangeTracker
-    var hints: ValueSnapshots.Iterator
+    var hints: ValueSnapshots<PropertyListValue>.Iterator
     let reporter: ErrorReporter
     var pending: ArraySlice<DefaultsChange> = []
     /// Whether the last look failed for a reason that may pass without an event.

@@ -83,9 +83,9 @@ struct MessageArchive: Sendable {
   /// Another process has access to the archive.
   private struct Busy: Error {}
 
-  let value: Value
+  let value: PlainValue
   /// One of this machine's own values, where the archive is.
-  let noteValue: Value
+  let noteValue: PlainValue
   let directory: ContainerDirectory
   let name: String
   let access: ContainerAccess
@@ -147,7 +147,8 @@ struct MessageArchive: Sendable {
     var content: PropertyListValue?
     if now.archive != nil {
       do {
-        let (bytes, version) = try directory.content(of: name, maximumBytes: Value.maximumBytes)
+        let (bytes, version) = try directory.content(
+          of: name, maximumBytes: SharedContainer.maximumValueBytes)
         guard version == now.archive else { return true }
         content = try KeyedArchive.content(ofBytes: bytes)
       } catch {

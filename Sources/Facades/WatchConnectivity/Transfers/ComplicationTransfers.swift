@@ -12,7 +12,7 @@ struct ComplicationTransfers: Sendable {
   static let perDay = 50
   private static let secondsPerDay = 86_400.0
 
-  private let value: Value
+  private let value: PlainValue
 
   init(_ container: SharedContainer, watch: String) {
     value = container.own.value(PeerNames.complication(watch))

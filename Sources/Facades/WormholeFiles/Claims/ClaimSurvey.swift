@@ -155,7 +155,8 @@ extension ItemSite {
   ) throws -> Bool {
     do {
       while true {
-        let step = try step(toLease: &request, until: .now + Value.standardWait) { lease in
+        let step = try step(toLease: &request, until: .now + SharedContainer.standardWait) {
+          lease in
           .done(try takeOver(name, isAlive: isAlive, under: lease))
         }
         switch step {

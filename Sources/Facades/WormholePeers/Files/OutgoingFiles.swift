@@ -52,7 +52,7 @@ final class OutgoingFiles: Sendable {
 
   /// The notes on files under way, in the container: `cancelled`, a dictionary of the transfers
   /// that were given up.
-  var notes: Value { container.own.value(PeerNames.outgoingState(name)) }
+  var notes: PlainValue { container.own.value(PeerNames.outgoingState(name)) }
 
   func intentions() throws -> Queue.Sender { try outbox.sender(to: name, PeerNames.outgoingFiles) }
 

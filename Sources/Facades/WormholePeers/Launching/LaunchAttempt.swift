@@ -30,7 +30,7 @@ final class LaunchAttempt: Waiting {
     until deadline: ContinuousClock.Instant?
   ) {
     isForActivity = deadline != nil
-    self.deadline = deadline ?? .now + Value.standardWait
+    self.deadline = deadline ?? .now + SharedContainer.standardWait
     self.launch = launch
     self.peer = peer
     self.action = action

@@ -5,7 +5,7 @@ import WormholeSystem
 
 /// The value with a peer's `LaunchState`, and beside it the output of the program started last.
 struct LaunchBook: Sendable {
-  private let value: Value
+  private let value: PlainValue
 
   init(_ peer: String, _ container: SharedContainer) {
     value = container.onThisMachine.own.value(PeerNames.launching(peer))
@@ -29,7 +29,7 @@ struct LaunchBook: Sendable {
 
   // A power loss can damage it. That must not prevent all later starts: no earlier process is then
   // left, and the count is lost.
-  private static func content(_ snapshot: ValueSnapshot) throws -> PropertyListValue? {
+  private static func content(_ snapshot: PlainSnapshot) throws -> PropertyListValue? {
     do {
       return try snapshot.propertyList(limits: PeerLaunch.limits)
     } catch let error as AppGroupError where error.code == .damaged {
@@ -227,7 +227,7 @@ struct Exposure: Error, CustomStringConvertible {
   }
 }
 
-extension Value {
+extension PlainValue {
   /// The value, for a reader that acts on its content, if only this user can have written it.
   ///
   /// The check covers the very file that is read, and every directory from the container down to

@@ -285,7 +285,7 @@ extension PeerLaunch {
       }
     }
 
-    private func value(of peer: String) throws -> Value {
+    private func value(of peer: String) throws -> PlainValue {
       try PeerNames.check(peer)
       return container.onThisMachine.own.value(PeerNames.launch(peer))
     }

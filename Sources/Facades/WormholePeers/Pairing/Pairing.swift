@@ -151,7 +151,7 @@ package struct Pairing: Sendable {
 
   // MARK: The value
 
-  private var value: Value { container.own.value(PeerNames.pairing(name)) }
+  private var value: PlainValue { container.own.value(PeerNames.pairing(name)) }
 
   private var what: String { "what is paired with \"\(name)\"" }
 

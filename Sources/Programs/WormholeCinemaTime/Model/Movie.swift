@@ -33,7 +33,7 @@ struct Movie: Codable, Hashable, Sendable {
 /// The content of the watch's face: the next show with a ticket, according to the phone's last
 /// message.
 enum Complication {
-  private static var value: TypedValue<Int> { Cinema.container.value("complication", as: Int.self) }
+  private static var value: Value<Int> { Cinema.container.value("complication", as: Int.self) }
 
   /// - Parameter id: Nil if there is no ticket.
   static func save(_ id: Int?) {

@@ -24,7 +24,7 @@ final class TicketOffice {
 
   /// Reads the bought tickets and observes every change from now on.
   func open() throws {
-    observation = try value.value.observe(startsWithCurrent: false, on: .main) { _ in
+    observation = try value.observe(startsWithCurrent: false, on: .main) { _ in
       MainActor.assumeIsolated { TicketOffice.shared.refresh() }
     }
     purchased = try read().movies
@@ -78,8 +78,8 @@ final class TicketOffice {
 
   /// Numbers of films that are not on the program are kept, but not shown.
   private func read() throws -> (movies: [Movie], publisher: Publisher?) {
-    let snapshot = try value.value.snapshot()
-    let ids = try snapshot.decode([Int].self) ?? []
+    let snapshot = try value.snapshot()
+    let ids = try snapshot.content ?? []
     return (Movie.all.filter { ids.contains($0.id) }, snapshot.publisher)
   }
 

@@ -276,12 +276,12 @@ struct EtcdRows {
 
 /// A value with ascending numbers, and what its observers have received.
 final class ObservedCount {
-  private let value: Value
+  private let value: PlainValue
   private let heard: [Heard<UInt64>]
   private let tokens: [ObservationToken]
   private var number: UInt64 = 0
 
-  init(_ value: Value, by observers: Int = 1) throws {
+  init(_ value: PlainValue, by observers: Int = 1) throws {
     self.value = value
     heard = (0..<observers).map { _ in Heard() }
     tokens = try heard.map { heard in

@@ -29,7 +29,7 @@ final class Observers: Sendable {
   }
 
   /// Returns the handler of an observer, which has received nothing yet.
-  private func receiver(_ name: String, of key: String) -> @Sendable (ValueSnapshot) -> Void {
+  private func receiver(_ name: String, of key: String) -> @Sendable (PlainSnapshot) -> Void {
     state.withLock { $0.latest["\(name) of \(key)"] = .some(nil) }
     let observer = count.wrappingAdd(1, ordering: .relaxed).newValue
     let last = Mutex(bootTimeNanoseconds())
@@ -56,7 +56,7 @@ final class Observers: Sendable {
   }
 
   private func received(
-    _ key: String, _ observer: Int, snapshot: ValueSnapshot, since: UInt64, name: String
+    _ key: String, _ observer: Int, snapshot: PlainSnapshot, since: UInt64, name: String
   ) {
     do {
       let now = bootTimeNanoseconds()
@@ -76,7 +76,7 @@ final class Observers: Sendable {
   }
 
   private func checkOrder(
-    of snapshot: ValueSnapshot, _ observer: Int, _ name: String, key: String
+    of snapshot: PlainSnapshot, _ observer: Int, _ name: String, key: String
   ) {
     guard let revision = snapshot.version?.revision else { return }
     let last = state.withLock { exchange(&$0.revisions[observer], with: revision) } ?? 0

@@ -11,8 +11,8 @@ struct Operations {
 
   struct Terms {
     var durability = Durability.standard
-    var patience = Wormhole.Value.standardWait
-    var term = Value.standardTerm
+    var patience = SharedContainer.standardWait
+    var term = SharedContainer.standardTerm
     var repeatsAfterLoss = true
     var disturbance = Disturbance()
 

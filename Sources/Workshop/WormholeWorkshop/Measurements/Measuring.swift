@@ -158,7 +158,7 @@ package final class Bench {
   }
 
   /// Makes a container with a value, and the floor's value beside it.
-  package func value(_ name: String) throws -> (ours: Value, floor: RawValue) {
+  package func value(_ name: String) throws -> (ours: PlainValue, floor: RawValue) {
     (try container(name).value("value"), try RawValue(path + "/" + name, "raw"))
   }
 

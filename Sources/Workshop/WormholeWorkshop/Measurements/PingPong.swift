@@ -87,8 +87,8 @@ package final class Game: Sendable {
 }
 
 package final class SharedSide: Side {
-  private let heard: Value
-  private let sent: Value
+  private let heard: PlainValue
+  private let sent: PlainValue
   private let observation = Mutex<ObservationToken?>(nil)
 
   package init(_ container: SharedContainer, hears: String, sends: String) {
@@ -99,7 +99,7 @@ package final class SharedSide: Side {
   package func send(_ number: UInt64) throws { try sent.replace(with: SharedCount.content(number)) }
 
   package func listen(_ ear: Ear, _ body: @escaping @Sendable (UInt64) -> Void) throws {
-    let hear = { @Sendable (snapshot: ValueSnapshot) -> UInt64 in
+    let hear = { @Sendable (snapshot: PlainSnapshot) -> UInt64 in
       // Content that cannot be read is an answer that does not come, which the player reports.
       let number = SharedCount.number(try? snapshot.propertyList())
       body(number)

@@ -135,7 +135,7 @@ package enum SharedCount {
     value?["count"]?.uint64Value ?? 0
   }
 
-  package static func increment(_ value: Value) throws {
+  package static func increment(_ value: PlainValue) throws {
     try value.update { $0 = content(number($0) + 1) }
   }
 }

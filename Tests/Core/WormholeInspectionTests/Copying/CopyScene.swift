@@ -156,7 +156,7 @@ struct CopyScene {
     return lines.filter { !$0.hasSuffix(": nothing") }
   }
 
-  private func words(_ snapshot: ValueSnapshot) throws -> String {
+  private func words(_ snapshot: PlainSnapshot) throws -> String {
     guard let value = try snapshot.propertyList() else { return "nothing" }
     let publisher = try #require(snapshot.publisher)
     return "\(value) by \(publisher) until \(snapshot.expiration.map { "\($0)" } ?? "ever")"

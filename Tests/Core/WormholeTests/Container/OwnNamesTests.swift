@@ -135,7 +135,7 @@ struct OwnNamesTests {
     "survive the replacement of any parent directory for observers",
     .onlyDirectories("it replaces directories"))
   func observed() throws {
-    let heard = Heard<ValueSnapshot>()
+    let heard = Heard<PlainSnapshot>()
     let value = container.own.value("k")
     try value.replace(with: "first")
     let observation = try value.observe(on: DispatchQueue(label: "own")) { heard.add($0) }

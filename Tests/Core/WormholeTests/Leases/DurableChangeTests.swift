@@ -13,7 +13,7 @@
   @Suite("A durable change", .blocking)
   struct DurableChangeTests {
     let scene: LeaseScene
-    var value: Value { scene.value }
+    var value: PlainValue { scene.value }
 
     init() throws { scene = try LeaseScene() }
 

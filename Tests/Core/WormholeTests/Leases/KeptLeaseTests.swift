@@ -12,7 +12,7 @@ import WormholeToolkit
   .enabled(if: FileSystemKind(magic: 0x0102_1994).showsEachChange))
 struct KeptLeaseTests {
   private let scene: LeaseScene
-  private var value: Value { scene.value }
+  private var value: PlainValue { scene.value }
   private var root: ContainerRoot { value.container.root }
 
   init() throws { scene = try LeaseScene() }

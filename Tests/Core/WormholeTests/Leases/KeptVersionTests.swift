@@ -14,7 +14,7 @@ import WormholeInspection
   @Suite("A kept version", .blocking)
   struct KeptVersionTests {
     private let directory: TemporaryDirectory
-    private let value: Value
+    private let value: PlainValue
 
     init() throws {
       directory = try TemporaryDirectory()

@@ -12,7 +12,7 @@
   @Suite("A lease that is taken over, step by step", .blocking)
   struct LeaseInterleavingTests {
     let scene: LeaseScene
-    var value: Value { scene.value }
+    var value: PlainValue { scene.value }
 
     init() throws { scene = try LeaseScene() }
 

@@ -10,13 +10,13 @@ import WormholeToolkit
 @Suite("A lease", .blocking)
 struct LeaseRulesTests {
   let scene: LeaseScene
-  var value: Value { scene.value }
+  var value: PlainValue { scene.value }
 
   init() throws { scene = try LeaseScene() }
 
   /// A request that knows its site by the lease, as every change of a value does.
   private func request(at site: LeaseSite) -> LeaseRequest {
-    LeaseRequest(site: site, term: Value.standardTerm, deadline: .now + .seconds(20))
+    LeaseRequest(site: site, term: SharedContainer.standardTerm, deadline: .now + .seconds(20))
   }
 
   /// Returns whether the lease is free now.

@@ -9,7 +9,7 @@ import WormholeTestSupport
 /// A value "k" that is 0, and its lease, for tests that execute the lease's steps one by one.
 struct LeaseScene {
   let directory: TemporaryDirectory
-  let value: Value
+  let value: PlainValue
 
   init() throws {
     directory = try TemporaryDirectory()
@@ -26,12 +26,12 @@ struct LeaseScene {
   }
 
   func request(
-    term: Duration = Value.standardTerm, keeping keptLease: KeptLease? = nil
+    term: Duration = SharedContainer.standardTerm, keeping keptLease: KeptLease? = nil
   ) throws -> LeaseRequest {
     LeaseRequest(site: try site(), term: term, deadline: .now + .seconds(20), keeping: keptLease)
   }
 
-  func acquire(term: Duration = Value.standardTerm) throws -> HeldLease {
+  func acquire(term: Duration = SharedContainer.standardTerm) throws -> HeldLease {
     try Self.finish(try request(term: term))
   }
 

@@ -9,7 +9,7 @@ import WormholeToolkit
 struct LeaseTests {
   let directory: TemporaryDirectory
   let container: SharedContainer
-  var value: Value { container.value("k") }
+  var value: PlainValue { container.value("k") }
 
   init() throws {
     directory = try TemporaryDirectory()

@@ -30,7 +30,7 @@
     }
 
     private func heldByStoppedProcess(
-      _ body: (Value) throws -> Void
+      _ body: (PlainValue) throws -> Void
     ) throws {
       let directory = try TemporaryDirectory()
       let value = try directory.container().value("v")

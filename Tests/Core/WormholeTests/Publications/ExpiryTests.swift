@@ -13,7 +13,7 @@ import WormholeTestSupport
 struct ExpiryTests {
   let directory: TemporaryDirectory
   let container: SharedContainer
-  let value: Value
+  let value: PlainValue
 
   init() throws {
     directory = try TemporaryDirectory()
@@ -148,7 +148,7 @@ struct ExpiryTests {
 
   @Test("is reported to an observer that begins with it, and to a task", .timeLimit(.minutes(1)))
   func observingFromTheBeginning() async throws {
-    var late: ValueSnapshots
+    var late: ValueSnapshots<PropertyListValue>
     var lifetime = Duration.milliseconds(50)
     repeat {
       lifetime *= 2

@@ -18,7 +18,7 @@ struct PublisherTests {
     container = try directory.container()
   }
 
-  private func file(_ value: Value) throws -> [UInt8] {
+  private func file(_ value: PlainValue) throws -> [UInt8] {
     try FileDescriptor.open(value.path, .readOnly).readToEnd(
       expectedBytes: 0, maximumBytes: 1 << 27)
   }
@@ -97,9 +97,9 @@ struct PublisherTests {
   func largest() throws {
     let value = container.value("x")
     // The head of the string, the table and the trailer.
-    let room = Value.maximumBytes - 8 - 6 - 4 - 32
+    let room = SharedContainer.maximumValueBytes - 8 - 6 - 4 - 32
     try value.replace(with: .string(longText(room)))
-    #expect(try value.snapshot().bytes()?.count == Value.maximumBytes)
+    #expect(try value.snapshot().bytes()?.count == SharedContainer.maximumValueBytes)
     #expect(try value.snapshot().publisher != nil)
     #expect(throws: AppGroupError.self) { try value.replace(with: .string(longText(room + 1))) }
     var limits = PropertyListLimits.standard
@@ -118,7 +118,7 @@ struct PublisherTests {
       Publisher(processID: 9, program: "p", peer: "phone", nanosecondsSince1970: 1_000_000_000),
       base: .nothing, expiry: nil)
     let document = try PropertyListValue.integer(1).binaryBytes()
-    func plant(_ content: [UInt8]) throws -> ValueSnapshot {
+    func plant(_ content: [UInt8]) throws -> PlainSnapshot {
       try container.value("x").replace(with: 0)
       let end = try #require(BinaryPropertyListAnnotation.end(with: content, of: document))
       let file = try FileDescriptor.open(value.path, [.writeOnly, .truncate])

@@ -22,16 +22,16 @@ struct ChannelTests {
   @Test("keeps the latest message, of any Codable type, as exactly its property list")
   func latest() async throws {
     let tickets = Channel<Ticket>("tickets", in: container)
-    #expect(try await tickets.latest() == nil)
+    #expect(try await tickets.value.read() == nil)
     try await tickets.publish(Ticket(film: "Metropolis", seats: [7, 8]))
-    #expect(try await tickets.latest() == Ticket(film: "Metropolis", seats: [7, 8]))
+    #expect(try await tickets.value.read() == Ticket(film: "Metropolis", seats: [7, 8]))
     #expect(
       try await container.value("tickets").read() == ["film": "Metropolis", "seats": [7, 8]])
     let number = Channel<Int>("number", in: container)
     try await number.publish(5, durability: .durable)
     #expect(try await container.value("number").read() == 5)
-    try await tickets.clear()
-    #expect(try await tickets.latest() == nil)
+    try await tickets.value.remove()
+    #expect(try await tickets.value.read() == nil)
   }
 
   @Test("names the process that sent a message, and when")
@@ -57,7 +57,7 @@ struct ChannelTests {
     let received = await iterator.next()
     #expect(try received?.message == 1 && received?.expiration != nil)
     try await channel.publish(2, expiresAfter: .zero)
-    #expect(try await channel.latest() == nil)
+    #expect(try await channel.value.read() == nil)
     try await channel.publish(3)
     #expect(try await iterator.next()?.message == 3)
   }
@@ -67,7 +67,7 @@ struct ChannelTests {
     let tickets = Channel<Ticket>("tickets", in: container)
     let messages = try tickets.messages()
     try await container.value("tickets").replace(with: "not a ticket")
-    await #expect(throws: AppGroupError.self) { try await tickets.latest() }
+    await #expect(throws: AppGroupError.self) { try await tickets.value.read() }
     var iterator = messages.makeAsyncIterator()
     let first = await iterator.next()
     #expect(throws: AppGroupError.self) { try first?.message }
@@ -135,7 +135,7 @@ struct ChannelTests {
     try await channel.publish(2)
     #expect(try await current.next()?.message == 2)
     #expect(try await later.next()?.message == 2)
-    try await channel.clear()
+    try await channel.value.remove()
     try await channel.publish(3)
     #expect(try await later.next()?.message == 3, "a cleared message is not delivered")
   }
@@ -156,12 +156,12 @@ struct ChannelTests {
       }
       try await group.waitForAll()
     }
-    #expect(try await channel.latest() == 200)
+    #expect(try await channel.value.read() == 200)
     let before = try await container.value("n").snapshot().version
     try await channel.update { _ in }
     #expect(try await container.value("n").snapshot().version == before, "nothing was changed")
     try await channel.update { $0 = nil }
-    #expect(try await channel.latest() == nil)
+    #expect(try await channel.value.read() == nil)
   }
 
   @Test("ends a listener with its task")

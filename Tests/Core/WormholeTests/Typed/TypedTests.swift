@@ -67,7 +67,7 @@ struct TypedTests {
     try await seats.replace(with: [7])
     for await snapshot in try seats.snapshots(startsWithCurrent: true) {
       guard try snapshot.content != [7] else {
-        try await seats.value.remove()
+        try await seats.remove()
         continue
       }
       #expect(try snapshot.content == nil)

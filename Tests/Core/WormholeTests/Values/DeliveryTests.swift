@@ -183,7 +183,7 @@ struct ObservationEndTests {
     let directory = try directory.get()
     let value = try directory.container().value("k")
     try value.replace(with: 0)
-    let heard = Heard<ValueSnapshot>()
+    let heard = Heard<PlainSnapshot>()
     let observation = try value.observe(on: queue) { heard.add($0) }
     try removeFile(value.path)
     try eventually("the removal is delivered") { heard.all.count == 1 }

@@ -19,14 +19,14 @@ struct ObservationTests {
     container = try directory.container()
   }
 
-  private func numbers(_ heard: Heard<ValueSnapshot>) throws -> [Int64?] {
+  private func numbers(_ heard: Heard<PlainSnapshot>) throws -> [Int64?] {
     try heard.all.map { try $0.propertyList()?.int64Value }
   }
 
   @Test("gets the last value after any burst of another process, and none after a newer one")
   func burst() throws {
     let value = container.value("k")
-    let heard = Heard<ValueSnapshot>()
+    let heard = Heard<PlainSnapshot>()
     let observation = try value.observe(on: queue) { heard.add($0) }
     #expect(observation.detection == .events)
     let other = try Participant(directory.path)
@@ -41,7 +41,7 @@ struct ObservationTests {
   func single() throws {
     let value = container.value("k")
     try value.replace(with: 0)
-    let heard = Heard<ValueSnapshot>()
+    let heard = Heard<PlainSnapshot>()
     let observation = try value.observe(startsWithCurrent: true, on: queue) { heard.add($0) }
     try eventually("the current value comes first") { try numbers(heard) == [0] }
     try value.replace(with: 1)
@@ -59,7 +59,7 @@ struct ObservationTests {
   func foreignWriter() throws {
     let value = container.value("k")
     try value.replace(with: 0)
-    let heard = Heard<ValueSnapshot>()
+    let heard = Heard<PlainSnapshot>()
     let observation = try value.observe(on: queue) { heard.add($0) }
     let xml = #"<plist version=\"1.0\"><integer>7</integer></plist>"#
     try directory.shell("echo \"\(xml)\" > '\(value.path)'")
@@ -76,7 +76,7 @@ struct ObservationTests {
   func damage() throws {
     let value = container.value("k")
     try value.replace(with: 0)
-    let heard = Heard<ValueSnapshot>()
+    let heard = Heard<PlainSnapshot>()
     let observation = try value.observe(on: queue) { heard.add($0) }
     try value.replace(withBytes: Array("garbage".utf8))
     try eventually("the damage is delivered") { heard.all.count == 1 }
@@ -90,7 +90,7 @@ struct ObservationTests {
   @Test("may cancel itself in its handler, and is never called again after that")
   func cancelsItself() throws {
     let value = container.value("k")
-    let heard = Heard<ValueSnapshot>()
+    let heard = Heard<PlainSnapshot>()
     let box = Mutex<ObservationToken?>(nil)
     let observation = try value.observe(on: queue) { snapshot in
       heard.add(snapshot)
@@ -99,7 +99,7 @@ struct ObservationTests {
     box.withLock { $0 = observation }
     try value.replace(with: 1)
     try eventually("it is called") { heard.all.count == 1 }
-    let watchers = Heard<ValueSnapshot>()
+    let watchers = Heard<PlainSnapshot>()
     let second = try value.observe(on: queue) { watchers.add($0) }
     try value.replace(with: 2)
     try eventually("another one is called") { watchers.all.count == 1 }
@@ -110,7 +110,7 @@ struct ObservationTests {
   @Test("is called one call at a time and in order, on any queue")
   func concurrentQueue() throws {
     let value = container.value("k")
-    let heard = Heard<ValueSnapshot>()
+    let heard = Heard<PlainSnapshot>()
     let inside = Atomic(0)
     let overlaps = Atomic(0)
     let observation = try value.observe(on: .global()) { snapshot in
@@ -138,7 +138,7 @@ struct ObservationTests {
   func replaced(command: String) throws {
     let value = container.value("k")
     try value.replace(with: 0)
-    let heard = Heard<ValueSnapshot>()
+    let heard = Heard<PlainSnapshot>()
     let observation = try value.observe(on: queue) { heard.add($0) }
     try directory.shell(command)
     try eventually("the removal is delivered") { heard.all.contains(where: \.isAbsent) }
@@ -156,7 +156,7 @@ struct ObservationTests {
     try makeDirectory(inside)
     let value = try SharedContainer(path: inside).value("k")
     try value.replace(with: 0)
-    let heard = Heard<ValueSnapshot>()
+    let heard = Heard<PlainSnapshot>()
     let observation = try value.observe(on: queue) { heard.add($0) }
     try directory.shell("mv c old; mkdir -m 700 c")
     let other = try Participant(inside)
@@ -172,7 +172,7 @@ struct ObservationTests {
       try makeDirectory(path)
       try SharedContainer(path: path).value("k").replace(with: PropertyListValue(number))
     }
-    let heard = Heard<ValueSnapshot>()
+    let heard = Heard<PlainSnapshot>()
     let observation = try SharedContainer(path: inside).value("k").observe(on: queue) {
       heard.add($0)
     }
@@ -248,7 +248,7 @@ struct ObservationTests {
     var iterators = try (0..<(ChangeMonitor.mostLed + 1)).map { _ in
       try value.snapshots().makeAsyncIterator()
     }
-    func block(_ index: Int, milliseconds: Int = 0) -> ValueSnapshot? {
+    func block(_ index: Int, milliseconds: Int = 0) -> PlainSnapshot? {
       iterators[index].next(until: .now + .milliseconds(milliseconds))
     }
     #expect(block(0) == nil && !iterators[0].leads)

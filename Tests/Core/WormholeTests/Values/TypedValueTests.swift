@@ -12,7 +12,7 @@ struct TypedValueTests {
 
   let directory: TemporaryDirectory
   let container: SharedContainer
-  var tickets: TypedValue<[Ticket]> { container.value("tickets", as: [Ticket].self) }
+  var tickets: Value<[Ticket]> { container.value("tickets", as: [Ticket].self) }
 
   init() throws {
     directory = try TemporaryDirectory()
@@ -30,9 +30,9 @@ struct TypedValueTests {
       return tickets?.count
     }
     #expect(try count == 1 && tickets.read()?.first?.seats == [3, 4, 5])
-    let version = try tickets.value.version()
+    let version = try tickets.version()
     try tickets.update { _ in }
-    #expect(try tickets.value.version() == version, "unchanged content is not published again")
+    #expect(try tickets.version() == version, "unchanged content is not published again")
     try tickets.update { $0 = nil }
     #expect(try tickets.read() == nil)
   }
@@ -68,6 +68,21 @@ struct TypedValueTests {
       let error = try #require(throws: AppGroupError.self) { try attempt() }
       #expect(error.code == .damaged && "\(error)".contains("another shape"), "\(error)")
     }
+    #expect(try container.value("tickets").read() == "none")
+  }
+
+  @Test("is changed under a role, and not if its file has another shape")
+  func fenced() throws {
+    let role = try container.presence("r").enterExclusively()
+    defer { role.close() }
+    let ticket = Ticket(film: "Faust", seats: [1])
+    try tickets.update(while: role.fence) { $0 = ($0 ?? []) + [ticket] }
+    #expect(try tickets.read() == [ticket])
+    try container.value("tickets").replace(with: "none")
+    let error = #expect(throws: AppGroupError.self) {
+      try tickets.update(while: role.fence) { $0 = [] }
+    }
+    #expect(error?.code == .damaged)
     #expect(try container.value("tickets").read() == "none")
   }
 }

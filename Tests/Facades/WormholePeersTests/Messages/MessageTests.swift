@@ -126,7 +126,7 @@ struct MessageTests {
       let error = #expect(throws: AppGroupError.self) { try phone.enqueue(1, to: name) }
       #expect(error?.code == .unsupportedValue && error?.peer == name)
     }
-    let large = PropertyListValue.data(Data(count: Value.maximumBytes))
+    let large = PropertyListValue.data(Data(count: SharedContainer.maximumValueBytes))
     let error = #expect(throws: AppGroupError.self) { try phone.enqueue(large, to: "watch") }
     #expect(error?.code == .tooLarge, "\(error.map { "\($0)" } ?? "")")
     #expect(error?.description.hasPrefix("cannot send a message to \"watch\": ") == true)

@@ -31,7 +31,7 @@ struct DocumentedExamplesTests {
   @Test("are found with their lines, and one that is wrong is reported at its line")
   func wrong() throws {
     let examples = try DocumentedExample.all.get()
-    let channel = "Sources/Core/Wormhole/Typed/Channel.swift"
+    let channel = "Sources/Core/Wormhole/Values/Channel.swift"
     let example = try #require(examples.first { $0.path == channel })
     let lines = try String(contentsOf: Readme.root.appending(path: channel), encoding: .utf8)
       .split(separator: "\n", omittingEmptySubsequences: false)

@@ -11,8 +11,8 @@ extension PresenceDirectory {
   }
 
   /// The value that names the registration with the exclusive role.
-  package var role: Value {
-    Value(container: container, identifier: title.name, kind: title.kind)
+  package var role: PlainValue {
+    PlainValue(container: container, identifier: title.name, kind: title.kind)
   }
 
   /// Returns the id of the registration with the role, or nil if there is none.
@@ -28,7 +28,7 @@ extension PresenceDirectory {
     return member
   }
 
-  private static func id(in snapshot: ValueSnapshot) throws -> String? {
+  private static func id(in snapshot: PlainSnapshot) throws -> String? {
     do {
       return try snapshot.propertyList()?["id"]?.stringValue
     } catch let error as AppGroupError where error.code == .damaged {

@@ -24,7 +24,7 @@ struct DirectoryQueue: QueueStore {
     // A worker waits for a consumer that has the queue alone, but does not become one.
     let entry = queue.role.entry(isExclusive: !terms.isWorker) {
       queue.role.place.exclusiveEntry(
-        $0, .suspended, until: deadline ?? .now + Value.standardWait
+        $0, .suspended, until: deadline ?? .now + SharedContainer.standardWait
       ) { try queue.open()?.consumers().isEmpty ?? true }
     }
     return StepwiseWait {

@@ -58,7 +58,7 @@ struct TransactionWork<Result: Sendable>: Sendable {
 
   private func publish(
     _ transaction: Transaction, _ parts: [Transaction.Part], contents: [PublishedContent?],
-    replacing found: [ValueSnapshot], leases: [Lease]
+    replacing found: [PlainSnapshot], leases: [Lease]
   ) throws {
     let handle = try container.root.handle()
     let directory = handle.descriptor.rawValue

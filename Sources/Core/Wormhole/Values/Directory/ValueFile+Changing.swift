@@ -13,7 +13,7 @@ extension ValueFile {
   }
 
   package func modify<Result: Sendable>(
-    _ terms: ChangeTerms, _ decide: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
+    _ terms: ChangeTerms, _ decide: @escaping @Sendable (PlainSnapshot) throws -> (Edit, Result)
   ) throws -> Result {
     let result = try promptly(terms) { try modify(terms, under: $0, decide) }
     return try result ?? modification(terms, decide).run()
@@ -73,7 +73,7 @@ extension ValueFile {
   }
 
   package func modification<Result: Sendable>(
-    _ terms: ChangeTerms, _ decide: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
+    _ terms: ChangeTerms, _ decide: @escaping @Sendable (PlainSnapshot) throws -> (Edit, Result)
   ) -> sending any Waiting<Result> {
     let value = self
     return Change(directory, protecting: name, keeping: keptLease, terms) { lease, _ in
@@ -82,7 +82,7 @@ extension ValueFile {
   }
 
   private func modify<Result>(
-    _ terms: ChangeTerms, under lease: Lease, _ decide: (ValueSnapshot) throws -> (Edit, Result)
+    _ terms: ChangeTerms, under lease: Lease, _ decide: (PlainSnapshot) throws -> (Edit, Result)
   ) throws -> Result {
     let durability = terms.durability
     let old = try snapshot(limits: .standard)
@@ -113,7 +113,7 @@ extension ValueFile {
   ///
   /// - Parameter old: The content that they replace; nil if it was not read.
   func content(
-    _ bytes: [UInt8], _ terms: ChangeTerms, lease: Lease? = nil, after old: ValueSnapshot? = nil
+    _ bytes: [UInt8], _ terms: ChangeTerms, lease: Lease? = nil, after old: PlainSnapshot? = nil
   ) -> PublishedContent {
     PublishedContent(
       bytes,
@@ -172,7 +172,7 @@ private struct FollowedFile: ValueFollowing {
 
   func cancel() { watch.cancel() }
 
-  func snapshot() throws -> ValueSnapshot { try file.snapshot(limits: .standard) }
+  func snapshot() throws -> PlainSnapshot { try file.snapshot(limits: .standard) }
 
-  func promptSnapshot() -> ValueSnapshot? { watch.hasEvents ? file.promptSnapshot() : nil }
+  func promptSnapshot() -> PlainSnapshot? { watch.hasEvents ? file.promptSnapshot() : nil }
 }

@@ -12,8 +12,8 @@ extension ValueFile {
   /// - Parameter look: Looks at a file relative to the container; nil if there is none.
   func settled(
     in handle: ContainerRoot.Handle,
-    _ look: (String) throws -> (snapshot: ValueSnapshot, status: FileStatus)?
-  ) throws -> ValueSnapshot? {
+    _ look: (String) throws -> (snapshot: PlainSnapshot, status: FileStatus)?
+  ) throws -> PlainSnapshot? {
     var found = try look(relativePath)
     for _ in 0..<renameRaceLimit {
       if let found, !found.status.isMarked { break }

@@ -31,7 +31,7 @@ package final class ValueFile: ValueStore {
 
   // MARK: Reading
 
-  package func snapshot(limits: PropertyListLimits) throws -> ValueSnapshot {
+  package func snapshot(limits: PropertyListLimits) throws -> PlainSnapshot {
     let handle = try container.root.handle()
     let found = try settled(in: handle) { path in
       try ifThere(snapshot(at: handle.descriptor.rawValue, path, handle.status, limits: limits))
@@ -39,7 +39,7 @@ package final class ValueFile: ValueStore {
     if let found { return found }
     let fresh = try container.root.refreshed(handle)
     return try fresh === handle
-      ? ValueSnapshot(bytes: nil, version: nil, of: self) : snapshot(limits: limits)
+      ? PlainSnapshot(bytes: nil, version: nil, of: self) : snapshot(limits: limits)
   }
 
   /// Returns the current value if that takes a few calls that never wait for other processes, for
@@ -47,7 +47,7 @@ package final class ValueFile: ValueStore {
   ///
   /// - Returns: Nil if `snapshot` has to look, on another thread: for any error, for an absent or
   ///   large value, and for a transaction or an expiry.
-  func promptSnapshot() -> ValueSnapshot? {
+  func promptSnapshot() -> PlainSnapshot? {
     let handle = container.root.lastHandle
     // The reason does not matter, because the other look finds it.
     let found = try? snapshot(
@@ -90,7 +90,7 @@ package final class ValueFile: ValueStore {
   private func snapshot(
     at start: Int32, _ name: String, _ owner: FileStatus, limits: PropertyListLimits,
     isSecondLook: Bool = false
-  ) throws -> (snapshot: ValueSnapshot, status: FileStatus) {
+  ) throws -> (snapshot: PlainSnapshot, status: FileStatus) {
     let file = try FileDescriptor.openBeneath(name, at: start, [.readOnly, .nonBlocking])
     let status = try file.status()
     guard status.kind == .regular else { throw notAValue("it is not a regular file") }
@@ -116,17 +116,17 @@ package final class ValueFile: ValueStore {
     guard isSecondLook else {
       return try snapshot(at: start, name, owner, limits: limits, isSecondLook: true)
     }
-    return (ValueSnapshot(bytes: bytes, version: Version(status), of: self), status)
+    return (PlainSnapshot(bytes: bytes, version: Version(status), of: self), status)
   }
 
   private func snapshot(
     of file: consuming [UInt8], _ status: FileStatus, _ limits: PropertyListLimits,
     standsInFrom published: Date? = nil
-  ) throws -> ValueSnapshot {
+  ) throws -> PlainSnapshot {
     var bytes = file
     let record = PublicationRecord.take(from: &bytes)
     guard bytes.count <= limits.maximumBytes else { throw tooLarge(bytes.count, limits) }
-    return ValueSnapshot(
+    return PlainSnapshot(
       bytes: bytes, version: Version(status), of: self, record: record, standsInFrom: published)
   }
 

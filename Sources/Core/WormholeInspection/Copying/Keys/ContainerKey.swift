@@ -162,7 +162,7 @@ extension ContainerPart {
       }
       return (found ?? nil, nil)
     default:
-      let snapshot = try Value(container: container, identifier: name, kind: kind).snapshot()
+      let snapshot = try PlainValue(container: container, identifier: name, kind: kind).snapshot()
       return (try snapshot.storedBytes(), snapshot.version)
     }
   }

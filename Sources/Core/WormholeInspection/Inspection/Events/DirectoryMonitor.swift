@@ -221,7 +221,7 @@ struct DirectoryLooks {
     var new = status(path).map { _ in "" }
     if new != nil, role == .content {
       do {
-        let value = Value(container: container, identifier: place.name, kind: place.kind)
+        let value = PlainValue(container: container, identifier: place.name, kind: place.kind)
         new = try value.version()?.text
       } catch {
         new = "\(error)"
@@ -244,7 +244,7 @@ struct DirectoryLooks {
     // A file that cannot be read names no process.
     let content = try? directory.map {
       try FileDescriptor.readBeneath(
-        path, at: $0.descriptor.rawValue, maximumBytes: Value.maximumFileBytes
+        path, at: $0.descriptor.rawValue, maximumBytes: SharedContainer.maximumFileBytes
       ) { _ in true }
     }
     let author = ContainerEvent.Author(senderOf: name) ?? .init(publisherOf: content ?? [])

@@ -224,7 +224,7 @@ package final class ItemSite: Sendable {
   }
 
   func leaseRequest(until deadline: ContinuousClock.Instant) -> LeaseRequest {
-    LeaseRequest(site: lease, term: Value.standardTerm, deadline: deadline)
+    LeaseRequest(site: lease, term: SharedContainer.standardTerm, deadline: deadline)
   }
 
   /// Continues to ask for the lease, and runs a closure under it.

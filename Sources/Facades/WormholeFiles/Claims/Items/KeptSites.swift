@@ -186,7 +186,7 @@ final class KeptSite: Sendable {
   /// - Returns: also nil if it was not left open.
   func takeLease(of location: ItemPath) throws -> Lease? {
     guard state.withLock({ exchange(&$0.isWarm, with: false) }) else { return nil }
-    if let lease = try lease.take(term: Value.standardTerm) { return lease }
+    if let lease = try lease.take(term: SharedContainer.standardTerm) { return lease }
     KeptSites.shared.meetOther(location)
     // The spare was lost with the lease.
     close()

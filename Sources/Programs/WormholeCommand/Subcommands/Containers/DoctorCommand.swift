@@ -139,7 +139,7 @@ private func act(_ arguments: ParsedArguments, on container: SharedContainer) th
 }
 
 extension SharedContainer {
-  fileprivate func value(toPutAside title: String) -> Value? {
+  fileprivate func value(toPutAside title: String) -> PlainValue? {
     guard let kind = QuarantineKind(of: title) else { return nil }
     let name = String(title.dropFirst(kind.rawValue.count + 1))
     switch kind {

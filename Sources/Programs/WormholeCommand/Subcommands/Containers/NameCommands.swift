@@ -136,7 +136,7 @@ private struct KnownUnderName {
     members["name"] = name
   }
 
-  private mutating func look(at value: Value) throws {
+  private mutating func look(at value: PlainValue) throws {
     let snapshot = try value.snapshot()
     guard let version = snapshot.version else { return }
     var bytes: Int?

@@ -85,7 +85,7 @@ private final class MessageListener {
   struct Arrival: Sendable {
     let identifier: String
     /// Nil for a value that is read when its turn comes.
-    let snapshot: ValueSnapshot?
+    let snapshot: PlainSnapshot?
   }
 
   let arrivals = Backlog<Arrival>.latest(of: \.identifier)
@@ -132,7 +132,7 @@ private final class MessageListener {
   }
 
   /// - Returns: nil for a value that was already handled.
-  func snapshot(of arrival: Arrival) throws -> ValueSnapshot? {
+  func snapshot(of arrival: Arrival) throws -> PlainSnapshot? {
     if let snapshot = arrival.snapshot { return snapshot }
     let snapshot = try container.value(arrival.identifier).snapshot()
     guard let version = snapshot.version else { return nil }

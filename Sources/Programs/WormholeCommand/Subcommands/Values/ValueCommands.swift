@@ -28,7 +28,7 @@ extension CommandDescription {
   ) { arguments, environment in
     let identifier = arguments.requiredText("name")
     // Opened for the first value: without one, no container is made.
-    var opened: Value?
+    var opened: PlainValue?
     try arguments.forEachValue(environment, object: "the value") { message in
       let value = try opened ?? arguments.container.open(.value(identifier)).value(identifier)
       opened = value
@@ -210,7 +210,7 @@ extension ArgumentDescription {
     help: "How long to wait while another process is changing it.")
 }
 
-extension Value {
+extension PlainValue {
   /// Replaces or removes a value according to `--if-version`; throws if it has another version.
   fileprivate func compareAndSet(
     _ message: PropertyListValue?, _ arguments: ParsedArguments, to verb: String
@@ -230,7 +230,7 @@ extension ParsedArguments {
   /// A value as it is printed: with the details of its publication if `--details` is given, and with
   /// its name if it is one of several.
   func line(
-    of message: PropertyListValue, _ snapshot: ValueSnapshot, _ identifier: String,
+    of message: PropertyListValue, _ snapshot: PlainSnapshot, _ identifier: String,
     isOneOfSeveral: Bool
   ) -> PropertyListValue {
     guard has("details") else {

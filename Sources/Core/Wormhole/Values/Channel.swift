@@ -19,17 +19,14 @@ import Synchronization
 /// }
 /// ```
 public struct Channel<Message: Codable & Sendable>: Sendable {
-  /// The container that the processes share.
-  public var container: SharedContainer { content.value.container }
-  /// The identifier of the messages.
-  public var identifier: String { content.value.identifier }
-
-  private let content: TypedValue<Message>
+  /// The value that keeps the latest message: to read it, and to remove it. What is written through
+  /// it counts as a message of another participant.
+  public let value: Value<Message>
   private let own = OwnStamps()
 
   /// Creates a channel in a container. No file is touched before the first use.
   public init(_ identifier: String, in container: SharedContainer) {
-    content = TypedValue(container.value(identifier), willPublish: own.add)
+    value = container.value(identifier, as: Message.self)
   }
 
   /// Passes a message, which replaces the last one in one step.
@@ -40,15 +37,16 @@ public struct Channel<Message: Codable & Sendable>: Sendable {
   ///   - lifetime: The time from now for which it is the latest message, and listeners that have not
   ///     received it still do; nil means forever. See `Value.replace`.
   ///   - deadline: The latest instant to wait for another process's update of the same identifier;
-  ///     by default `Value.standardWait` from now.
+  ///     by default `SharedContainer.standardWait` from now.
   /// - Throws: The error of encoding the message, or `AppGroupError`, as `Value.replace`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func publish(
     _ message: Message, durability: Durability = .standard,
     expiresAfter lifetime: Duration? = nil, until deadline: ContinuousClock.Instant? = nil
   ) throws {
-    try content.replace(
-      with: message, durability: durability, expiresAfter: lifetime, until: deadline)
+    try value.replace(
+      withBytes: value.encode(message), durability: durability, expiresAfter: lifetime,
+      until: deadline, willPublish: own.add)
   }
 
   /// Passes a message; see the form without `async`. Blocks no thread of the cooperative pool.
@@ -56,31 +54,9 @@ public struct Channel<Message: Codable & Sendable>: Sendable {
     _ message: Message, durability: Durability = .standard,
     expiresAfter lifetime: Duration? = nil, until deadline: ContinuousClock.Instant? = nil
   ) async throws {
-    try await content.replace(
-      with: message, durability: durability, expiresAfter: lifetime, until: deadline)
-  }
-
-  /// Returns the latest message, or nil if there never was one or it was cleared.
-  ///
-  /// - Throws: `AppGroupError.Code.damaged` for bytes that are not a `Message`, otherwise as
-  ///   `Value.snapshot`.
-  @available(*, noasync, message: "it blocks; await the other form, in an async function")
-  public func latest() throws -> Message? { try content.read() }
-
-  /// Returns the latest message; see the form without `async`.
-  public func latest() async throws -> Message? { try await content.read() }
-
-  /// Removes the latest message. Listeners receive only the next message.
-  ///
-  /// - Throws: `AppGroupError`, as `Value.remove`.
-  @available(*, noasync, message: "it blocks; await the other form, in an async function")
-  public func clear(until deadline: ContinuousClock.Instant? = nil) throws {
-    try content.value.remove(until: deadline)
-  }
-
-  /// Removes the latest message; see the form without `async`.
-  public func clear(until deadline: ContinuousClock.Instant? = nil) async throws {
-    try await content.value.remove(until: deadline)
+    try await value.replace(
+      withBytes: value.encode(message), durability: durability, expiresAfter: lifetime,
+      until: deadline, willPublish: own.add)
   }
 
   /// Changes the latest message atomically: no other message comes between reading and writing.
@@ -98,7 +74,8 @@ public struct Channel<Message: Codable & Sendable>: Sendable {
     durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil,
     _ body: @escaping @Sendable (inout Message?) throws -> Result
   ) throws -> Result {
-    try content.update(durability: durability, until: deadline, body)
+    try value.edit(
+      .init(durability, until: deadline, willPublish: own.add), value.edited(body))
   }
 
   /// Changes the latest message; see the form without `async`.
@@ -106,7 +83,8 @@ public struct Channel<Message: Codable & Sendable>: Sendable {
     durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil,
     _ body: @escaping @Sendable (inout Message?) throws -> Result
   ) async throws -> Result {
-    try await content.update(durability: durability, until: deadline, body)
+    try await value.edit(
+      .init(durability, until: deadline, willPublish: own.add), value.edited(body))
   }
 
   /// Returns the messages from now on, for `for await`: at least the last message of any burst, and
@@ -118,7 +96,7 @@ public struct Channel<Message: Codable & Sendable>: Sendable {
   /// - Parameter startsWithCurrent: Whether the current message comes first.
   /// - Throws: `AppGroupError` if the container can no longer be used.
   public func messages(startsWithCurrent: Bool = false) throws -> Messages<Message> {
-    Messages(snapshots: try content.value.snapshots(startsWithCurrent: startsWithCurrent), own: own)
+    Messages(snapshots: try value.snapshots(startsWithCurrent: startsWithCurrent), own: own)
   }
 }
 
@@ -131,7 +109,7 @@ public struct Channel<Message: Codable & Sendable>: Sendable {
 /// }
 /// ```
 public struct Received<Message: Codable & Sendable>: Sendable {
-  fileprivate let snapshot: ValueSnapshot
+  fileprivate let snapshot: ValueSnapshot<Message>
   /// The moment at which the message expires; nil if it does not expire.
   public var expiration: Date? { snapshot.expiration }
   /// Whether the listener's own channel, or a copy of it, sent the message.
@@ -143,11 +121,11 @@ public struct Received<Message: Codable & Sendable>: Sendable {
 
   /// The message.
   ///
-  /// Throws `AppGroupError`, as `Channel.latest`, for a file that does not hold such a message. A
+  /// Throws `AppGroupError`, as `Value.read`, for a file that does not hold such a message. A
   /// damaged message does not end the sequence.
   public var message: Message {
     get throws {
-      guard let message = try snapshot.decode(Message.self) else {
+      guard let message = try snapshot.content else {
         preconditionFailure("an absent message is never delivered")
       }
       return message
@@ -162,7 +140,7 @@ public struct Received<Message: Codable & Sendable>: Sendable {
 /// for await greeting in greetings { print(try greeting.message) }
 /// ```
 public struct Messages<Message: Codable & Sendable>: AsyncSequence, Sendable {
-  let snapshots: ValueSnapshots
+  let snapshots: ValueSnapshots<Message>
   let own: OwnStamps
 
   /// No error ends it.
@@ -175,7 +153,7 @@ public struct Messages<Message: Codable & Sendable>: AsyncSequence, Sendable {
 
   /// Waits for the next message.
   public struct Iterator: AsyncIteratorProtocol {
-    fileprivate var snapshots: ValueSnapshots.Iterator
+    fileprivate var snapshots: ValueSnapshots<Message>.Iterator
     fileprivate let own: OwnStamps
 
     /// Returns the next message, or nil if the task was cancelled.
