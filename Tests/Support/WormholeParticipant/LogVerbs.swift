@@ -16,9 +16,9 @@ import WormholeSystem
 /// log-acknowledge NAME                    counts the last one as read
 /// ```
 enum LogVerbs {
-  private static let readers = Mutex<[String: Log.Reader]>([:])
+  private static let readers = Mutex<[String: LogReader<PropertyListValue>]>([:])
 
-  static func perform(_ verb: String, _ log: Log, _ rest: [String]) throws -> String {
+  static func perform(_ verb: String, _ log: PlainLog, _ rest: [String]) throws -> String {
     switch verb {
     case "log-append":
       guard let first = Int(rest[0]), let count = Int(rest[1]) else { return "error usage" }
@@ -54,7 +54,7 @@ enum LogVerbs {
     return "done"
   }
 
-  private static func describe(_ message: LogMessage) -> String {
+  private static func describe(_ message: LogMessage<PropertyListValue>) -> String {
     "\(message.number) \(message.payload.intValue ?? -1)" + (message.isRedelivery ? " again" : "")
       + (message.missed > 0 ? " missed \(message.missed)" : "")
   }

@@ -17,7 +17,7 @@ struct DirectoryLog: LogStore {
 
   /// Takes all messages away, in the same steps as the oldest; then the empty log is removed as by
   /// a sweep.
-  func remove(_ log: Log, until deadline: ContinuousClock.Instant) throws {
+  func remove(_ log: PlainLog, until deadline: ContinuousClock.Instant) throws {
     let end = try log.value.edit(.init(until: deadline)) { snapshot -> (Edit, Int) in
       guard var state = try LogState.read(snapshot, at: log.value.path),
         let place = try LogDirectory(directory)
@@ -46,9 +46,9 @@ struct DirectoryLog: LogStore {
   }
 
   package func append(
-    _ bytes: [UInt8], to log: Log, _ durability: Durability,
+    _ bytes: [UInt8], to log: PlainLog, _ durability: Durability,
     until deadline: ContinuousClock.Instant
-  ) -> sending any Waiting<Log.Appended?> {
+  ) -> sending any Waiting<LogAppended?> {
     let boot = boot
     let record = PublicationRecord(
       peer: ActivePeers.single(in: log.container.root.path), base: .unknown, expiry: nil)
@@ -66,7 +66,7 @@ struct DirectoryLog: LogStore {
       let staged = try lease.stage(content, prepared)
       let number = try Self.moveOut(staged, lease, after: log.memory.head(state))
       if durability == .durable { try lease.synchronize(path: LogDirectory.entries) }
-      return Log.Appended(
+      return LogAppended(
         number, appended: log.memory.note(number, bytes: content.count, in: state),
         size: content.count, state)
     }

@@ -1,23 +1,24 @@
 import WormholePropertyLists
 import WormholeSystem
 
-/// Beginning a log, and taking messages away.
-extension Log {
-  package struct Appended: Sendable {
-    let number: Int
-    /// Whether the bounds are exceeded by enough.
-    let isTrimDue: Bool
+/// A message that was appended, and whether messages have to be taken away.
+package struct LogAppended: Sendable {
+  let number: Int
+  /// Whether the bounds are exceeded by enough.
+  let isTrimDue: Bool
 
-    /// - Parameters:
-    ///   - bytes: the bytes that this process has appended since it learned the state.
-    ///   - size: those of the last message.
-    package init(_ number: Int, appended bytes: Int, size: Int, _ state: LogState) {
-      self.number = number
-      isTrimDue = state.isTrimDue(at: number, appended: bytes, size: size)
-    }
+  /// - Parameters:
+  ///   - bytes: the bytes that this process has appended since it learned the state.
+  ///   - size: those of the last message.
+  package init(_ number: Int, appended bytes: Int, size: Int, _ state: LogState) {
+    self.number = number
+    isTrimDue = state.isTrimDue(at: number, appended: bytes, size: size)
   }
+}
 
-  private static let atOnce = 10_000
+/// Beginning a log, and taking messages away.
+extension PlainLog {
+  private static var atOnce: Int { 10_000 }
 
   package func tooLarge(_ bytes: Int, _ state: LogState) -> AppGroupError {
     AppGroupError(
@@ -27,7 +28,7 @@ extension Log {
   }
 
   /// Publishes that the log exists, or that the machine has started; and sets its bounds.
-  func begin(_ bounds: Bounds? = nil, until deadline: ContinuousClock.Instant) throws {
+  func begin(_ bounds: LogBounds? = nil, until deadline: ContinuousClock.Instant) throws {
     let log = self
     let state = try value.edit(.init(.durable, until: deadline)) { snapshot -> (Edit, LogState?) in
       let old = try LogState.read(snapshot, at: log.value.path)
@@ -96,7 +97,7 @@ extension Log {
   }
 }
 
-extension Log {
+extension PlainLog {
   /// The process that reads for a subscriber; nil if there is none.
   package func member(for subscriber: String) throws -> PresenceMember? {
     let presence = LogCursor.presence(subscriber, of: self)

@@ -16,10 +16,10 @@ extension Log {
   ///   - subscriber: Any string; one process at a time follows under this name.
   ///   - start: Where a new subscriber begins.
   ///   - handler: Handles a message, in the task that runs the service.
-  /// - Returns: The service. Its `run` throws the error of the closure, or as `Reader.next`.
+  /// - Returns: The service. Its `run` throws the error of the closure, or as `LogReader.next`.
   public func follower(
     _ subscriber: String, from start: LogStart = .beginning,
-    _ handler: @escaping @Sendable (LogMessage) async throws -> Void
+    _ handler: @escaping @Sendable (LogMessage<Content>) async throws -> Void
   ) -> WormholeService {
     WormholeService {
       while true {
@@ -36,7 +36,7 @@ extension Log {
 
   private func follow(
     _ subscriber: String, from start: LogStart,
-    _ handler: @Sendable (LogMessage) async throws -> Void
+    _ handler: @Sendable (LogMessage<Content>) async throws -> Void
   ) async throws -> Never {
     let reader = try await subscribe(subscriber, from: start, until: .now + .seconds(86_400))
     defer { reader.close() }

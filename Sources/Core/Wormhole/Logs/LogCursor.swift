@@ -45,7 +45,7 @@ package struct LogCursor: Sendable {
 
   private static let prefix = "log/"
 
-  let log: Log
+  let log: PlainLog
   let subscriber: String
   let registration: PresenceRegistration
 
@@ -68,11 +68,11 @@ package struct LogCursor: Sendable {
     )
   }
 
-  static func value(_ subscriber: String, of log: Log) -> PlainValue {
+  static func value(_ subscriber: String, of log: PlainLog) -> PlainValue {
     log.container.own.value(name(subscriber, of: log.name))
   }
 
-  static func presence(_ subscriber: String, of log: Log) -> Presence {
+  static func presence(_ subscriber: String, of log: PlainLog) -> Presence {
     log.container.own.presence(name(subscriber, of: log.name))
   }
 
@@ -208,12 +208,12 @@ extension Log {
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
   public func forget(subscriber: String) throws -> Bool {
-    try LogCursor.value(subscriber, of: self).remove()
+    try LogCursor.value(subscriber, of: plain).remove()
   }
 
   /// Forgets a subscriber; see the form without `async`.
   @discardableResult
   public func forget(subscriber: String) async throws -> Bool {
-    try await LogCursor.value(subscriber, of: self).remove()
+    try await LogCursor.value(subscriber, of: plain).remove()
   }
 }

@@ -16,7 +16,7 @@ struct LogReading: Sendable {
   private var highest = LogState.largest
 
   /// Begins without a name.
-  mutating func begin(at next: Int, _ log: Log) throws {
+  mutating func begin(at next: Int, _ log: PlainLog) throws {
     position = .init(log: try log.memory.state(of: log.value)?.id ?? "", next: next)
   }
 
@@ -60,7 +60,9 @@ struct LogReading: Sendable {
   /// Returns the next message; nil if there is none yet.
   ///
   /// - Parameter highest: the highest number that has appeared recently.
-  mutating func look(_ log: Log, _ highest: Int) throws -> LogMessage? {
+  mutating func look<Content>(
+    _ log: PlainLog, _ highest: Int
+  ) throws -> LogMessage<Content>? {
     self.highest = max(self.highest, highest)
     guard let place = try log.store.open() else { return nil }
     while position.next < LogState.largest {
@@ -85,9 +87,9 @@ struct LogReading: Sendable {
     move(to: position.next + 1)
   }
 
-  private func message(
+  private func message<Content>(
     _ payload: PropertyListValue, _ date: Date, publisher: Publisher?
-  ) -> LogMessage {
+  ) -> LogMessage<Content> {
     LogMessage(
       number: position.next, date: date, publisher: publisher, payload: payload,
       isRedelivery: position.isDelivered, missed: missed, unreadable: unreadable)
@@ -96,7 +98,7 @@ struct LogReading: Sendable {
   /// Skips messages that are gone.
   ///
   /// - Returns: false if the next one has not been appended yet.
-  private mutating func skip(_ log: Log, _ place: any LogPlace) throws -> Bool {
+  private mutating func skip(_ log: PlainLog, _ place: any LogPlace) throws -> Bool {
     var furthest = LogState.largest
     if let state = try log.memory.state(of: log.value) {
       furthest = state.furthest
@@ -122,7 +124,7 @@ struct LogReading: Sendable {
   /// Goes back to the end of the log if that lies before the messages that were read: the container
   /// was replaced by an older state of itself, so numbers that were read are used again.
   private mutating func goBack(
-    _ log: Log, _ place: any LogPlace, _ numbers: [Int]
+    _ log: PlainLog, _ place: any LogPlace, _ numbers: [Int]
   ) throws -> Bool {
     guard let state = try log.memory.state(of: log.value), position.next > state.first,
       numbers.max() ?? 0 < position.next - 1
@@ -142,7 +144,7 @@ struct LogReading: Sendable {
   }
 }
 
-extension Log {
+extension PlainLog {
   /// Returns the first message of a reader that begins at a position.
   func position(of start: LogStart) throws -> Int {
     try reporting("read \"\(name)\"", path: path) {
@@ -170,19 +172,19 @@ extension Log {
 /// A message of a log, as a reader gets it.
 ///
 /// ```swift
-/// let reader = try await container.log("sales").subscribe("statistics")
+/// let reader = try await container.log("sales", of: String.self).subscribe("statistics")
 /// let message = try await reader.next()
 /// if message.missed > 0 { print("\(message.missed) messages were gone before this one") }
-/// print(message.number, message.date, message.publisher?.program ?? "?", message.payload)
+/// print(message.number, message.date, message.publisher?.program ?? "?", try message.content)
 /// ```
-public struct LogMessage: Sendable, Hashable {
+public struct LogMessage<Content: Codable & Sendable>: Sendable, Hashable {
   /// Its number: one more than the number of the message before it.
   public let number: Int
   /// The time of appending, by the system's clock: the time of its file.
   public let date: Date
   /// The process that appended it; nil for a file that another program put there.
   public let publisher: Publisher?
-  /// The appended content.
+  /// The appended content as a property list, whatever its type is.
   public let payload: PropertyListValue
   /// Whether it was delivered to its named subscriber before, and perhaps handled.
   public let isRedelivery: Bool
@@ -191,6 +193,10 @@ public struct LogMessage: Sendable, Hashable {
   /// The number of unreadable messages just before it: their files were damaged, or the power
   /// failed before they were on the disk. They stay in place until they are taken away.
   public let unreadable: Int
+
+  /// The appended content. Throws `DecodingError` for content of another shape, which ends no loop
+  /// over messages.
+  public var content: Content { get throws { try payload.decode() } }
 }
 
 /// The position at which a reader begins.

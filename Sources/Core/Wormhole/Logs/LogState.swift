@@ -11,7 +11,7 @@ package struct LogState: Sendable, Equatable {
   /// Distinguishes this log from a removed log of the same name.
   package var id: String
   /// Nil if the bounds were never set.
-  package var setBounds: Log.Bounds?
+  package var setBounds: LogBounds?
   /// The oldest message that is kept.
   package var first = 1
   /// A message that was appended, or was taken away.
@@ -30,7 +30,7 @@ package struct LogState: Sendable, Equatable {
     let first: Int
   }
 
-  package var bounds: Log.Bounds { setBounds ?? .standard }
+  package var bounds: LogBounds { setBounds ?? .standard }
 
   /// How many boots are remembered. A subscriber that was absent for longer may get messages again.
   static let rememberedBoots = 64

@@ -21,12 +21,12 @@ package protocol LogStore: Sendable {
   ///
   /// - Returns: nil if the log has to be begun first.
   func append(
-    _ bytes: [UInt8], to log: Log, _ durability: Durability,
+    _ bytes: [UInt8], to log: PlainLog, _ durability: Durability,
     until deadline: ContinuousClock.Instant
-  ) -> sending any Waiting<Log.Appended?>
+  ) -> sending any Waiting<LogAppended?>
 
   /// Removes the log with its messages, but perhaps not what is appended at this moment.
-  func remove(_ log: Log, until deadline: ContinuousClock.Instant) throws
+  func remove(_ log: PlainLog, until deadline: ContinuousClock.Instant) throws
 
   /// Calls a closure with the number of a message that has appeared; with the largest number if others
   /// may have appeared or vanished.

@@ -61,9 +61,9 @@ final class EtcdLog: LogStore {
   // MARK: Appending
 
   func append(
-    _ bytes: [UInt8], to log: Log, _ durability: Durability,
+    _ bytes: [UInt8], to log: PlainLog, _ durability: Durability,
     until deadline: ContinuousClock.Instant
-  ) -> sending any Waiting<Log.Appended?> {
+  ) -> sending any Waiting<LogAppended?> {
     StepwiseWait { [self] in
       try reporting("append to \"\(name)\"", path: path) {
         try step(bytes, to: log, until: deadline)
@@ -72,8 +72,8 @@ final class EtcdLog: LogStore {
   }
 
   private func step(
-    _ bytes: [UInt8], to log: Log, until deadline: ContinuousClock.Instant
-  ) throws -> WaitingStep<Log.Appended?> {
+    _ bytes: [UInt8], to log: PlainLog, until deadline: ContinuousClock.Instant
+  ) throws -> WaitingStep<LogAppended?> {
     let etcd = etcd.until(CallLimit.callDeadline(deadline))
     guard var known = try known.withLock(\.self) ?? look(on: etcd),
       known.state.isCurrent(in: boot)
@@ -120,7 +120,7 @@ final class EtcdLog: LogStore {
     known.appended += content.count
     self.known.withLock { $0 = known }
     return .done(
-      Log.Appended(number, appended: known.appended, size: content.count, known.state))
+      LogAppended(number, appended: known.appended, size: content.count, known.state))
   }
 
   var look: EtcdTransaction {
@@ -150,7 +150,7 @@ final class EtcdLog: LogStore {
   }
 
   /// In one step, so a process that appends finds the state as it knows it, or none.
-  func remove(_ log: Log, until deadline: ContinuousClock.Instant) throws {
+  func remove(_ log: PlainLog, until deadline: ContinuousClock.Instant) throws {
     _ = try etcd.until(CallLimit.callDeadline(deadline)).repeating(
       EtcdTransaction(
         if: [.exists(etcd.formatKey)],

@@ -274,7 +274,7 @@ extension ContainerInspection {
   }
 
   private mutating func lookAtFile(
-    of log: Log, _ report: inout ContainerReport.NamedLog
+    of log: PlainLog, _ report: inout ContainerReport.NamedLog
   ) -> LogState? {
     let file = log.value.directory.relativePath + "/" + log.value.fileName
     guard let status = status(file) else { return nil }
@@ -293,7 +293,7 @@ extension ContainerInspection {
 
 extension ContainerReport.NamedLog {
   /// Adds the named subscribers, and the processes that read for them.
-  package mutating func lookForReaders(of log: Log) throws {
+  package mutating func lookForReaders(of log: PlainLog) throws {
     for subscriber in try log.subscribers() {
       let member = try log.member(for: subscriber.name)
       subscribers.append(.init(subscriber: subscriber, process: member))

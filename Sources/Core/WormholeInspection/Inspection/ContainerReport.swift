@@ -238,7 +238,7 @@ extension ContainerReport {
     /// The time of appending of the newest message.
     public package(set) var newest: Date?
     /// The bounds.
-    public package(set) var bounds = Log.Bounds.standard
+    public package(set) var bounds = LogBounds.standard
     /// The named subscribers, sorted.
     public package(set) var subscribers: [Reading] = []
     /// Why no message can be appended; nil if the log's file can be read.

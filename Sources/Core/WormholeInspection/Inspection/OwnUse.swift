@@ -24,7 +24,7 @@ package struct OwnUse: Sendable {
   }
 }
 
-extension Log {
+extension PlainLog {
   /// Returns the use of the package's own value that is a subscriber's position; nil for other
   /// names.
   package static func use(ofOwnValue name: String) -> OwnUse? {

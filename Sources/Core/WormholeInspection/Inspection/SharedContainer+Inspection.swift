@@ -100,7 +100,7 @@ extension SharedContainer {
     report.attempt("sweep the positions of subscribers", path: location) { report in
       var faults = NameFaults()
       defer { report.failures += faults.all }
-      _ = try Log.sweepPositions(in: self, &faults, until: .now + patience)
+      _ = try PlainLog.sweepPositions(in: self, &faults, until: .now + patience)
     }
     // A queue asks whether it has a consumer, so consumers come after queues.
     for kind in NameKind.users + NameKind.owns where kind != .log {

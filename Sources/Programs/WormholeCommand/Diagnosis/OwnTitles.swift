@@ -8,7 +8,7 @@ import WormholePeers
 enum OwnTitles {
   static func use(ofValue name: String) -> OwnUse {
     GroupDefaults.use(ofOwnValue: name) ?? PeerNames.use(ofOwnValue: name)
-      ?? Log.use(ofOwnValue: name) ?? Claim.use(ofOwnValue: name)
+      ?? PlainLog.use(ofOwnValue: name) ?? Claim.use(ofOwnValue: name)
       ?? OwnUse("the package's own value \(name.quoted)")
   }
 
@@ -18,7 +18,8 @@ enum OwnTitles {
     case .queue: queue(name)
     case .consumer: "the consumer of " + queue(name)
     case .presence:
-      PeerNames.title(ofOwnPresence: name) ?? Log.use(ofOwnValue: name)?.title ?? presence(name)
+      PeerNames.title(ofOwnPresence: name) ?? PlainLog.use(ofOwnValue: name)?.title
+        ?? presence(name)
     }
   }
 

@@ -81,7 +81,7 @@ struct StatusText {
   private var presences: [(title: String, ContainerReport.NamedPresence)] {
     report.names.presences.map { ($0.name, $0) }
       + report.own.presences.filter {
-        PeerNames.peer(ofPresence: $0.name) == nil && Log.use(ofOwnValue: $0.name) == nil
+        PeerNames.peer(ofPresence: $0.name) == nil && PlainLog.use(ofOwnValue: $0.name) == nil
       }.map {
         (OwnTitles.presence($0.name), $0)
       }

@@ -7,9 +7,9 @@ import WormholePropertyLists
 struct JobResults {
   /// How much of the end of a command's output is kept.
   static let mostOutput = 64 << 10
-  private static let bounds = Log.Bounds(messages: 100, bytes: 32 << 20)
+  private static let bounds = LogBounds(messages: 100, bytes: 32 << 20)
 
-  private let log: Log
+  private let log: PlainLog
 
   init(of queue: Queue) { log = queue.container.log("\(queue.name).results") }
 

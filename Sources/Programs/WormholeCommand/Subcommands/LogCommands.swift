@@ -21,7 +21,7 @@ extension CommandDescription {
     ]
   ) { arguments, environment in
     let name = arguments.requiredText("name")
-    var opened: Log?
+    var opened: PlainLog?
     try arguments.forEachValue(environment, object: "the message") { message in
       let log = if let opened { opened } else { try arguments.container.open(.log(name)).log(name) }
       opened = log
@@ -178,7 +178,8 @@ extension ParsedArguments {
     let opened = try container.openToListen(until: deadline, environment)
     let reader = try reader(of: opened.container.log(name))
     if !opened.isNew { environment.reportListening() }
-    let next: @Sendable (ContinuousClock.Instant) throws -> LogMessage? = { limit in
+    let next: @Sendable (ContinuousClock.Instant) throws -> LogMessage<PropertyListValue>? = {
+      limit in
       try environment.whenThereIsRoom(until: limit) { try reader.next(until: limit) }
     }
     try handleEach(of: next, until: deadline) { message in
@@ -200,7 +201,7 @@ extension ParsedArguments {
     }
   }
 
-  fileprivate func existingLog(to verb: String = "read") throws -> Log {
+  fileprivate func existingLog(to verb: String = "read") throws -> PlainLog {
     let name = requiredText("name")
     guard let container = try container.openExisting(),
       try container.logNames().contains(where: { $0.utf8.elementsEqual(name.utf8) })
@@ -208,7 +209,7 @@ extension ParsedArguments {
     return container.log(name)
   }
 
-  fileprivate func reader(of log: Log) throws -> Log.Reader {
+  fileprivate func reader(of log: PlainLog) throws -> LogReader<PropertyListValue> {
     var start = LogStart.beginning
     if let number = count("number") { start = .number(number) }
     if let age = duration("since") {
@@ -220,7 +221,7 @@ extension ParsedArguments {
   }
 
   /// The message; with `--details`, within its known details.
-  fileprivate func content(_ message: LogMessage) -> PropertyListValue {
+  fileprivate func content(_ message: LogMessage<PropertyListValue>) -> PropertyListValue {
     guard has("details") else { return message.payload }
     return .object([
       "number": PropertyListValue(message.number), "time": message.date,
@@ -253,7 +254,7 @@ extension CommandEnvironment {
   }
 
   /// Reports the messages that are missing before a message to people.
-  fileprivate func report(_ message: LogMessage, of log: String) {
+  fileprivate func report(_ message: LogMessage<PropertyListValue>, of log: String) {
     let messages = { (count: Int) in
       (count == 1 ? "1 message" : "\(count) messages") + " of \(log.quoted)"
     }
@@ -270,7 +271,7 @@ extension CommandEnvironment {
   }
 }
 
-extension LogMessage {
+extension LogMessage<PropertyListValue> {
   fileprivate func title(in log: String) -> String { "message \(number) of \(log.quoted)" }
 
   fileprivate func variables(of log: String) -> [String: String] {
@@ -281,7 +282,7 @@ extension LogMessage {
   }
 }
 
-extension Log.Bounds: JSONObject {
+extension LogBounds: JSONObject {
   /// `{"messages":10000,"bytes":67108864,"age":null}`, without missing bounds.
   var propertyList: PropertyListValue {
     .object(["messages": messages, "bytes": bytes, "age": age.map { $0 / .seconds(1) }])

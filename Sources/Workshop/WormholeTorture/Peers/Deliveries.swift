@@ -53,7 +53,7 @@ struct LogDeliveries: Deliveries {
   let words = (send: "append", cancel: "", consume: "follow")
   let places = ["a", "b"]
   let sendingTurns = 60
-  private let log: Log
+  private let log: PlainLog
   private let slot: Int
 
   init(_ container: SharedContainer, slot: Int) throws {
@@ -78,7 +78,7 @@ struct LogDeliveries: Deliveries {
   ) throws -> any DeliverySource { try log.subscribe(place, until: deadline) }
 }
 
-extension Log.Reader: DeliverySource {
+extension LogReader<PropertyListValue>: DeliverySource {
   var tenures: Int { 1 }
 
   func take(until deadline: ContinuousClock.Instant) throws -> TakenEntry? {

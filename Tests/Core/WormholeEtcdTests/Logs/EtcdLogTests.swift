@@ -18,7 +18,9 @@ struct EtcdLogTests {
   init() throws { directory = try TemporaryDirectory() }
 
   /// The log as a process of a machine sees it.
-  private func log(_ machine: String, through transport: (any EtcdTransport)? = nil) throws -> Log {
+  private func log(_ machine: String, through transport: (any EtcdTransport)? = nil) throws
+    -> PlainLog
+  {
     let location = EtcdLocation(
       endpoints: [try EtcdNode.shared.get().endpoint], prefix: "test" + directory.path)
     let companion = directory.path + "/" + machine
@@ -31,7 +33,7 @@ struct EtcdLogTests {
   }
 
   /// A read without time to wait has a second for its answer, which a busy machine may miss.
-  private func drain(_ reader: Log.Reader) throws -> [Int] {
+  private func drain(_ reader: LogReader<PropertyListValue>) throws -> [Int] {
     var all: [Int] = []
     let deadline = ContinuousClock.now + testPatience
     while true {

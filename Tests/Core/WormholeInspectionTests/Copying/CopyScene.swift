@@ -163,7 +163,7 @@ struct CopyScene {
   }
 
   /// Its messages, and that it goes on after the last one.
-  private func words(_ log: Log) throws -> [String] {
+  private func words(_ log: PlainLog) throws -> [String] {
     let (reader, subscriber) = (try log.read(), try log.subscribe("reader"))
     defer {
       reader.close()

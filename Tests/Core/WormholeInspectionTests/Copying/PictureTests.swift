@@ -181,7 +181,7 @@ struct PictureTests {
     try queue.outstanding().map { $0.payload.intValue ?? -1 }.sorted()
   }
 
-  private func messages(in log: Log) throws -> [Int] {
+  private func messages(in log: PlainLog) throws -> [Int] {
     let reader = try log.read()
     defer { reader.close() }
     var numbers: [Int] = []
@@ -360,7 +360,7 @@ private struct PictureHistory {
     #expect(zip(made, made.dropFirst()).allSatisfy { $1 == $0 + 10 })
   }
 
-  private func messages(in log: Log) throws -> [Int] {
+  private func messages(in log: PlainLog) throws -> [Int] {
     let reader = try log.read()
     defer { reader.close() }
     var numbers: [Int] = []

@@ -11,7 +11,7 @@ import WormholeTestSupport
 @Suite("A log in a directory", .blocking)
 struct LogFaultTests {
   private let scene: LogScene
-  private var log: Log { scene.log }
+  private var log: PlainLog { scene.log }
 
   init() throws { scene = try LogScene() }
 
@@ -60,7 +60,7 @@ struct LogFaultTests {
     try scene.append(0..<1)
     #expect(try reader.next(until: .now)?.number == 1)
     #expect(try reader.next(until: .now) == nil)
-    let writer = try Log(container: scene.directory.container(), name: "l")
+    let writer = try PlainLog(container: scene.directory.container(), name: "l")
     try writer.append(1)
     try removeFile(scene.file(2))
     writer.memory.note(2, in: try writer.memory.state(of: writer.value))
@@ -119,7 +119,7 @@ struct LogFaultTests {
       try FileManager.default.removeItem(atPath: log.path)
     }
     var faults = NameFaults()
-    #expect(try Log.sweepPositions(in: scene.container, &faults, until: soon).count == 4)
+    #expect(try PlainLog.sweepPositions(in: scene.container, &faults, until: soon).count == 4)
   }
 
   #if DEBUG
@@ -150,7 +150,7 @@ struct LogFaultTests {
       }
       var faults = NameFaults()
       let gone = try Faults.$plan.withValue(plan) {
-        try Log.sweepPositions(in: scene.container, &faults, until: soon)
+        try PlainLog.sweepPositions(in: scene.container, &faults, until: soon)
       }
       #expect(gone.isEmpty)
       let reader = try scene.directory.container().log("l").subscribe("s")

@@ -9,12 +9,12 @@ import WormholeTestSupport
 @Suite("A log that is removed", .blocking)
 struct LogRemovalTests {
   let scene: LogScene
-  var log: Log { scene.log }
+  var log: PlainLog { scene.log }
 
   init() throws { scene = try LogScene() }
 
   /// The log as another process has it.
-  private func other() throws -> Log { try scene.directory.container().log("l") }
+  private func other() throws -> PlainLog { try scene.directory.container().log("l") }
 
   @Test(
     "is gone with messages, bounds and subscribers, and begins again with the next", .bothEngines)

@@ -7,7 +7,7 @@ import WormholeTestSupport
 /// A log in its own directory.
 struct LogScene {
   let directory: TemporaryDirectory
-  let log: Log
+  let log: PlainLog
 
   init() throws {
     directory = try TemporaryDirectory()
@@ -28,7 +28,7 @@ struct LogScene {
   }
 
   /// The payloads of all messages that a reader has now.
-  func drain(_ reader: Log.Reader) throws -> [Int] {
+  func drain(_ reader: LogReader<PropertyListValue>) throws -> [Int] {
     var all: [Int] = []
     while let message = try reader.next(until: .now) { all.append(message.payload.intValue ?? -1) }
     return all

@@ -10,7 +10,7 @@ import WormholeTestSupport
 @Suite("A log", .blocking, .bothEngines)
 struct LogTests {
   private let scene: LogScene
-  private var log: Log { scene.log }
+  private var log: PlainLog { scene.log }
 
   init() throws { scene = try LogScene() }
 
@@ -60,7 +60,7 @@ struct LogTests {
   @Test("counts a message as read when the next is asked for, or when it is acknowledged")
   func acknowledging() throws {
     try scene.append(0..<3)
-    func first() throws -> LogMessage? {
+    func first() throws -> LogMessage<PropertyListValue>? {
       let reader = try log.subscribe("a")
       defer { reader.close() }
       return try reader.next(until: .now)
@@ -216,7 +216,7 @@ struct LogTests {
   func bytesOfProcesses() throws {
     try log.setBounds(.init(messages: 1_000, bytes: 10_000))
     for _ in 0..<30 {
-      let other = try Log(container: scene.directory.container(), name: "l")
+      let other = try PlainLog(container: scene.directory.container(), name: "l")
       try other.append(.string(String(repeating: "x", count: 900)))
     }
     let kept = try scene.numbers()

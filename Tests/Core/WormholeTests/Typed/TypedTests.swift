@@ -50,12 +50,12 @@ struct TypedTests {
     #expect(try await sales.append(Job(film: "Metropolis")) == 1)
     #expect(try await sales.append(Job(film: "Faust")) == 2)
     var numbers: [Int] = []
-    for try await sale in try await sales.subscribe("statistics") {
+    for try await sale in try await sales.subscribe("statistics").messages() {
       numbers.append(sale.number)
       if try sale.content == Job(film: "Faust") { break }
     }
     #expect(numbers == [1, 2])
-    for try await sale in try await sales.read() {
+    for try await sale in try await sales.read().messages() {
       #expect(try sale.content == Job(film: "Metropolis"))
       break
     }

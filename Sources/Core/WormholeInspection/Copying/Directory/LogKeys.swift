@@ -2,7 +2,7 @@ import Wormhole
 
 /// Reads a log's directory as keys: the keys that its files would have on etcd.
 struct LogKeys {
-  let log: Log
+  let log: PlainLog
 
   /// - Throws: `AppGroupError.damaged` for a state that cannot be read: then the log is left out.
   func read(_ put: (CopiedKey) throws -> Void) throws {
