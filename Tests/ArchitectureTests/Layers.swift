@@ -126,8 +126,6 @@ enum Layers {
       ]),
       "Leases": ["Container", "Publications", "Hooks"],
       "Values": containers,
-      // The same names with content of one type of the program.
-      "Typed": containers.union(["Values", "Queues", "Logs", "Presences", "Entries"]),
       // A lock without a process: a value with a time, and a number that guards changes.
       "Claims": containers.union(["Values"]),
       "Notifications": containers.union(["Values"]),

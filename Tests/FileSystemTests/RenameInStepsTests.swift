@@ -11,7 +11,7 @@ import WormholeTestSupport
 struct RenameInStepsTests {
   let mirror: Mirror
   let container: SharedContainer
-  let queue: Queue
+  let queue: PlainQueue
 
   init() throws {
     mirror = try Mirror()

@@ -82,9 +82,11 @@ extension EtcdContainer: ContainerEngine {
     EtcdPostKey(etcd: self, key: key(.notification, name))
   }
 
-  package func queue(_ queue: Queue) -> any QueueStore { EtcdQueue(queue, in: self) }
+  package func queue(_ queue: PlainQueue) -> any QueueStore { EtcdQueue(queue, in: self) }
 
-  package func attachments(of queue: Queue) -> any AttachmentStore { EtcdQueue(queue, in: self) }
+  package func attachments(of queue: PlainQueue) -> any AttachmentStore {
+    EtcdQueue(queue, in: self)
+  }
 
   package func log(_ name: String, in container: SharedContainer) -> any LogStore {
     EtcdLog(self, name)

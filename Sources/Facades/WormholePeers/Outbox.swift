@@ -6,8 +6,8 @@ import Wormhole
 final class Outbox: Sendable {
   private struct State {
     /// By the bytes of the queues' names, of which two may be equal as strings.
-    var senders: [[UInt8]: Queue.Sender] = [:]
-    var limits = Queue.Limits.standard
+    var senders: [[UInt8]: PlainSender] = [:]
+    var limits = QueueLimits.standard
   }
 
   let container: SharedContainer
@@ -23,7 +23,7 @@ final class Outbox: Sendable {
   /// its name.
   func sender(
     to peer: String, _ queueName: (String) -> String = PeerNames.messages
-  ) throws -> Queue.Sender {
+  ) throws -> PlainSender {
     try PeerNames.check(peer)
     let queue = queueName(peer)
     return try state.withLock { state in
@@ -35,14 +35,14 @@ final class Outbox: Sendable {
   }
 
   /// For tests: how much may wait in queues to which nothing was sent yet.
-  func limit(to limits: Queue.Limits) { state.withLock { $0.limits = limits } }
+  func limit(to limits: QueueLimits) { state.withLock { $0.limits = limits } }
 
   /// Starts a peer for which work was just stored, if it registered and no process receives for it.
   /// A stopped receiver counts: it gets the work when it continues, or its replacement does.
   ///
   /// - Returns: the reason why it could not be started, or nil; the work waits in both cases.
   /// - Complexity: usually one look whether there is a registration.
-  func wake(_ peer: String, isUrgent: Bool = false, for queue: Queue) -> AppGroupError? {
+  func wake(_ peer: String, isUrgent: Bool = false, for queue: PlainQueue) -> AppGroupError? {
     do {
       let occasion: PeerLaunch.Occasions = isUrgent ? .urgentWork : .queuedWork
       let isRegistered =

@@ -25,13 +25,13 @@ import WormholeSystem
 /// ```
 enum QueueVerbs {
   private struct Kept {
-    var consumers: [String: Queue.Consumer] = [:]
-    var entries: [String: QueueEntry] = [:]
+    var consumers: [String: PlainConsumer] = [:]
+    var entries: [String: PlainEntry] = [:]
   }
 
   private static let kept = Mutex(Kept())
 
-  static func perform(_ verb: String, _ queue: Queue, _ rest: [String]) throws -> String {
+  static func perform(_ verb: String, _ queue: PlainQueue, _ rest: [String]) throws -> String {
     switch verb {
     case "queue-send":
       let sender = try queue.sender(rest[0])
@@ -101,7 +101,7 @@ enum QueueVerbs {
     return "done"
   }
 
-  private static func describe(_ entry: QueueEntry) -> String {
+  private static func describe(_ entry: PlainEntry) -> String {
     let number = entry.payload.intValue.map(String.init) ?? "?"
     return "\(entry.sender) \(number)" + (entry.isRedelivery ? " again" : "")
   }

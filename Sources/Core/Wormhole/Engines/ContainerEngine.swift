@@ -31,8 +31,8 @@ package protocol ContainerEngine: Sendable {
   /// Calls a closure whenever the package may have a new name of a presence.
   func watchOwnPresenceNames(_ signal: @escaping @Sendable () -> Void) throws -> any Cancelling
   func posts(_ name: String) -> any PostStore
-  func queue(_ queue: Queue) -> any QueueStore
-  func attachments(of queue: Queue) -> any AttachmentStore
+  func queue(_ queue: PlainQueue) -> any QueueStore
+  func attachments(of queue: PlainQueue) -> any AttachmentStore
   func log(_ name: String, in container: SharedContainer) -> any LogStore
 }
 

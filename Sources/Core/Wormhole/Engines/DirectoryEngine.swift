@@ -37,9 +37,9 @@ package struct DirectoryEngine: ContainerEngine {
 
   package func posts(_ name: String) -> any PostStore { PostFile(root: root, name: name) }
 
-  package func queue(_ queue: Queue) -> any QueueStore { DirectoryQueue(queue: queue) }
+  package func queue(_ queue: PlainQueue) -> any QueueStore { DirectoryQueue(queue: queue) }
 
-  package func attachments(of queue: Queue) -> any AttachmentStore {
+  package func attachments(of queue: PlainQueue) -> any AttachmentStore {
     DirectoryAttachments(queue: queue)
   }
 

@@ -1,4 +1,5 @@
 import FoundationEssentials
+public import WormholePropertyLists
 import WormholeSystem
 
 /// Ordered entries that outlive the processes that sent them. There are many senders, and one
@@ -15,16 +16,18 @@ import WormholeSystem
 /// can cancel or supersede it. Once due, it has the place of an entry sent at that moment.
 ///
 /// ```swift
-/// let jobs = container.queue("jobs")
-/// try await jobs.sender("box office").enqueue(["film": "Metropolis", "copies": 2])
+/// struct Job: Codable, Sendable { var film: String; var copies: Int }
+///
+/// let jobs = container.queue("jobs", of: Job.self)
+/// try await jobs.sender("box office").enqueue(Job(film: "Metropolis", copies: 2))
 ///
 /// let worker = try await jobs.work(attempts: 3)    // what fails three times is kept aside
 /// for try await entry in worker.entries() {
-///   print(entry.payload)
+///   print(try entry.content.film)
 ///   try entry.acknowledge()
 /// }
 /// ```
-public struct Queue: Sendable {
+public struct Queue<Content: Codable & Sendable>: Sendable {
   /// The container that the queue is in.
   public let container: SharedContainer
   /// The queue's name.
@@ -33,45 +36,30 @@ public struct Queue: Sendable {
   package let directory: NamedDirectory
   package let clock: @Sendable () -> UInt64
 
-  /// The number of entries and bytes that may wait before a sender is refused.
-  ///
-  /// ```swift
-  /// let limits = Queue.Limits(entries: 1_000, bytes: 1 << 20)
-  /// let sender = try container.queue("jobs").sender("box office", limits: limits)
-  /// ```
-  public struct Limits: Sendable, Hashable {
-    /// The largest number of waiting entries.
-    public var entries: Int
-    /// The largest total size of their files in bytes.
-    public var bytes: Int
-
-    /// One million entries, 1 GiB.
-    public static let standard = Limits(entries: 1_000_000, bytes: 1 << 30)
-
-    /// Creates limits.
-    ///
-    /// - Parameters:
-    ///   - entries: the largest number of waiting entries.
-    ///   - bytes: the largest total size of their files in bytes.
-    public init(entries: Int, bytes: Int) {
-      self.entries = max(0, entries)
-      self.bytes = max(0, bytes)
-    }
-  }
-
   package init(
     container: SharedContainer, name: String, kind: NameKind = .queue,
-    clock: @escaping @Sendable () -> UInt64 = Queue.nanosecondsSince1970
+    clock: @escaping @Sendable () -> UInt64 = PlainQueue.nanosecondsSince1970
+  ) {
+    self.init(
+      container, name, NamedDirectory(root: container.root, kind: kind, identifier: name), clock)
+  }
+
+  private init(
+    _ container: SharedContainer, _ name: String, _ directory: NamedDirectory,
+    _ clock: @escaping @Sendable () -> UInt64
   ) {
     self.container = container
     self.name = name
+    self.directory = directory
     self.clock = clock
-    directory = NamedDirectory(root: container.root, kind: kind, identifier: name)
   }
 
+  /// The same queue, whatever its content is.
+  package var plain: PlainQueue { PlainQueue(container, name, directory, clock) }
+
   /// Returns this queue for a caller with a deadline; see `SharedContainer.limited`.
-  package func limited(until deadline: ContinuousClock.Instant?) -> Queue {
-    Queue(
+  package func limited(until deadline: ContinuousClock.Instant?) -> PlainQueue {
+    PlainQueue(
       container: container.limited(until: deadline), name: name, kind: directory.kind, clock: clock)
   }
 
@@ -96,7 +84,9 @@ public struct Queue: Sendable {
   ///   - sender: any string of at most 160 bytes once encoded like the names of values.
   ///   - limits: how many entries and bytes of all senders together may wait.
   /// - Throws: `AppGroupError.Code.unsupportedValue` for a longer name.
-  public func sender(_ sender: String, limits: Limits = .standard) throws -> Sender {
+  public func sender(_ sender: String, limits: QueueLimits = .standard) throws -> QueueSender<
+    Content
+  > {
     let encoded = EncodedName(sender)
     guard encoded.component.utf8.count <= EntryFile.maximumSenderBytes else {
       throw AppGroupError(
@@ -104,7 +94,7 @@ public struct Queue: Sendable {
         reason: "the sender's name has \(encoded.component.utf8.count) bytes once encoded",
         remedy: "take one of at most \(EntryFile.maximumSenderBytes)")
     }
-    return Sender(self, name: sender, component: encoded.component, limits: limits)
+    return QueueSender(self, name: sender, component: encoded.component, limits: limits)
   }
 
   /// Runs a call; its errors say what was to be done with the queue.
@@ -122,9 +112,7 @@ public struct Queue: Sendable {
     try attempt("look at") { try store.hasEntries() }
   }
 
-  static let nanosecondsSince1970: @Sendable () -> UInt64 = {
-    realTime().unsignedNanoseconds
-  }
+  static func nanosecondsSince1970() -> UInt64 { realTime().unsignedNanoseconds }
 
   /// The presence that the consumer holds exclusively.
   package var role: Presence {
@@ -134,11 +122,52 @@ public struct Queue: Sendable {
   }
 }
 
+/// The number of entries and bytes that may wait before a sender is refused.
+///
+/// ```swift
+/// let limits = QueueLimits(entries: 1_000, bytes: 1 << 20)
+/// let sender = try container.queue("jobs").sender("box office", limits: limits)
+/// ```
+public struct QueueLimits: Sendable, Hashable {
+  /// The largest number of waiting entries.
+  public var entries: Int
+  /// The largest total size of their files in bytes.
+  public var bytes: Int
+
+  /// One million entries, 1 GiB.
+  public static let standard = QueueLimits(entries: 1_000_000, bytes: 1 << 30)
+
+  /// Creates limits.
+  ///
+  /// - Parameters:
+  ///   - entries: the largest number of waiting entries.
+  ///   - bytes: the largest total size of their files in bytes.
+  public init(entries: Int, bytes: Int) {
+    self.entries = max(0, entries)
+    self.bytes = max(0, bytes)
+  }
+}
+
+/// A queue, and what belongs to it, for code that looks at no content, or has it as a property list.
+package typealias PlainQueue = Queue<PropertyListValue>
+package typealias PlainSender = QueueSender<PropertyListValue>
+package typealias PlainConsumer = QueueConsumer<PropertyListValue>
+package typealias PlainEntry = QueueEntry<PropertyListValue>
+
 extension SharedContainer {
+  /// Returns the queue with a name, with property lists as entries; see the form with a type.
+  public func queue(_ name: String) -> Queue<PropertyListValue> {
+    queue(name, of: PropertyListValue.self)
+  }
+
   /// Returns the queue with a name; no file is touched before the first send or consumer.
   ///
-  /// - Parameter name: any string, compared byte by byte.
-  public func queue(_ name: String) -> Queue { Queue(container: self, name: name) }
+  /// - Parameters:
+  ///   - name: any string, compared byte by byte.
+  ///   - content: the type of the entries.
+  public func queue<Content>(_ name: String, of content: Content.Type) -> Queue<Content> {
+    Queue(container: self, name: name)
+  }
 
   /// Returns the names of all queues that were ever sent to or consumed, in no order.
   ///
@@ -148,8 +177,8 @@ extension SharedContainer {
 
 extension OwnNames {
   /// Returns the package's queue with a name; no file is touched before the first send or consumer.
-  package func queue(_ name: String) -> Queue {
-    Queue(container: container, name: name, kind: .ownQueue)
+  package func queue(_ name: String) -> PlainQueue {
+    PlainQueue(container: container, name: name, kind: .ownQueue)
   }
 }
 
@@ -238,7 +267,7 @@ extension Queue {
       var joined: QueueMembership?
       while joined == nil {
         do {
-          joined = try store.joining(DeliveryTerms(OpenQueue(self)), until: .now).run()
+          joined = try store.joining(DeliveryTerms(OpenQueue(plain)), until: .now).run()
         } catch let error as AppGroupError where error.code == .timedOut {
           return 0
         } catch let error as AppGroupError where error.code == .leaseLost {
@@ -299,8 +328,8 @@ extension Queue {
   /// - Parameter deadline: How long to wait for other processes that cancel; by default 10 seconds for
   ///   each step.
   /// - Returns: The number of entries that this call has cancelled.
-  /// - Throws: `AppGroupError`: as `Sender.cancel`. Earlier cancellations remain.
-  /// - Complexity: One or two listings; for each file the cost of `Sender.cancel`. On etcd two round
+  /// - Throws: `AppGroupError`: as `QueueSender.cancel`. Earlier cancellations remain.
+  /// - Complexity: One or two listings; for each file the cost of `QueueSender.cancel`. On etcd two round
   ///   trips for each file.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult

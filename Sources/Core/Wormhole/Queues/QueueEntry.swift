@@ -12,9 +12,9 @@ import WormholeSystem
 /// unhandled. So a worker that dies with it has made an attempt, and one that is closed has not.
 ///
 /// ```swift
-/// let worker = try await container.queue("jobs").work()
+/// let worker = try await container.queue("jobs", of: [String].self).work()
 /// for try await entry in worker.entries() {
-///   if entry.payload["film"] == nil {
+///   if try entry.content.isEmpty {
 ///     try entry.fail("the job names no film", isKept: true)
 ///   } else if printerIsBusy() {
 ///     try entry.retry(after: .seconds(10), because: "the printer is busy")
@@ -24,8 +24,8 @@ import WormholeSystem
 /// }
 /// func printerIsBusy() -> Bool { false }
 /// ```
-public final class QueueEntry: Sendable {
-  /// The content that was sent.
+public final class QueueEntry<Content: Codable & Sendable>: Sendable {
+  /// The content that was sent as a property list, whatever its type is.
   public let payload: PropertyListValue
   /// The key by which a newer entry would have superseded this one.
   public let key: String?
@@ -51,6 +51,10 @@ public final class QueueEntry: Sendable {
     self.batch = batch
     id = QueueEntryID(batch: batch.name, index: index)
   }
+
+  /// The content that was sent. Throws `DecodingError` for content of another shape, which ends no
+  /// loop over entries.
+  public var content: Content { get throws { try payload.decode() } }
 
   /// The name of its sender.
   public var sender: String { id.sender }
@@ -235,7 +239,7 @@ package final class TakenBatch: Sendable {
     terms.begin(self)
   }
 
-  package var queue: Queue { terms.queue }
+  package var queue: PlainQueue { terms.queue }
   /// Whether its consumer takes no more entries after it.
   var isFinal: Bool { terms.isFinal.load(ordering: .relaxed) }
 

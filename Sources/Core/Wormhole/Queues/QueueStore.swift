@@ -12,7 +12,7 @@ package protocol QueueStore: Sendable {
 
   // MARK: Senders
 
-  func outlet(for sender: String, _ limits: Queue.Limits) -> any BatchWriter
+  func outlet(for sender: String, _ limits: QueueLimits) -> any BatchWriter
 
   /// Withdraws waiting entries with a key that are older than an entry that is stored by now.
   func supersede(_ key: String, before id: QueueEntryID)
@@ -72,7 +72,7 @@ package protocol QueueStore: Sendable {
 }
 
 extension Queue {
-  var store: any QueueStore { container.engine.queue(self) }
+  var store: any QueueStore { container.engine.queue(plain) }
 }
 
 /// The source of one consumer's batches. Used by one thread at a time.

@@ -1,6 +1,6 @@
 package import WormholeSystem
 
-extension Queue.Sender {
+extension QueueSender {
   // MARK: Looking
 
   /// Returns the status of an entry, including one that was sent before this process began.
@@ -132,7 +132,8 @@ extension Queue.Sender {
 /// One caller's wait for the end of an entry.
 package final class QueueEndWait: Waiting {
   private let id: QueueEntryID
-  private let sender: Queue.Sender
+  private let queue: PlainQueue
+  private let ends: QueueEnds
   private let deadline: ContinuousClock.Instant?
   /// The sender's queue for a caller with this deadline.
   private let store: any QueueStore
@@ -141,24 +142,25 @@ package final class QueueEndWait: Waiting {
 
   /// - Parameter deadline: how long to wait; nil means without limit.
   package init(
-    for id: QueueEntryID, of sender: Queue.Sender, until deadline: ContinuousClock.Instant?
+    for id: QueueEntryID, of sender: QueueSender<some Any>, until deadline: ContinuousClock.Instant?
   ) {
     self.id = id
-    self.sender = sender
+    queue = sender.queue.plain
+    ends = sender.ends
     self.deadline = deadline
-    store = sender.queue.limited(until: deadline.map(CallLimit.callDeadline)).store
+    store = queue.limited(until: deadline.map(CallLimit.callDeadline)).store
   }
 
-  deinit { if isWatching { sender.ends.remove(latch, id.batch) } }
+  deinit { if isWatching { ends.remove(latch, id.batch) } }
 
   package func step() throws -> WaitingStep<QueueEntryStatus> {
-    try sender.queue.attempt("wait for an entry of") {
+    try queue.attempt("wait for an entry of") {
       while true {
         let status = try store.status(of: id)
         if status.isEnd || deadline.hasPassed { return .done(status) }
         guard !isWatching else { return .wait(for: latch, until: deadline) }
         // Most entries have ended already, and are not watched. Later changes are reported.
-        try sender.ends.add(latch, id.batch, watching: store)
+        try ends.add(latch, id.batch, watching: store)
         isWatching = true
       }
     }

@@ -1,300 +1,299 @@
 import Dispatch
 import Synchronization
-public import WormholePropertyLists
+import WormholePropertyLists
 import WormholeSystem
 
-extension Queue {
-  /// A sender to a queue under a name.
+/// A sender to a queue under a name.
+///
+/// While one write is under way, further sends gather and go out together as the next file, so
+/// that they share its cost; a lone send goes out at once. Thread-safe.
+///
+/// ```swift
+/// let sender = try container.queue("jobs").sender("box office")
+/// let id = try await sender.enqueue(["film": "Metropolis"], keepsReceipt: true)
+/// print(try await sender.finalStatus(of: id, until: .now + .seconds(5)))
+/// try sender.forget(id)
+/// ```
+public final class QueueSender<Content: Codable & Sendable>: Sendable {
+  /// The queue.
+  public let queue: Queue<Content>
+  /// The sender's name.
+  public let name: String
+
+  /// The encoded name.
+  let component: String
+  private let outlet: any BatchWriter
+  private let gathering = Mutex(Gathering())
+  /// When expired records are next removed.
+  private let expiry = Mutex(ContinuousClock.now)
+  /// Notifies callers that wait for the end of entries.
+  let ends: QueueEnds
+  let store: any QueueStore
+
+  private struct Gathering {
+    var waiting: [Submission] = []
+    /// Whether a thread is writing; it looks for further sends before it stops.
+    var isWriting = false
+  }
+
+  /// The largest total size of entries that go out together, unless one alone is larger.
+  private static var gatheredBytes: Int { 256 << 10 }
+
+  init(_ queue: Queue<Content>, name: String, component: String, limits: QueueLimits) {
+    self.queue = queue
+    self.name = name
+    self.component = component
+    store = queue.store
+    ends = QueueEnds(store)
+    outlet = store.outlet(for: component, limits)
+  }
+
+  /// Stores an entry; it is in the queue when this returns.
   ///
-  /// While one write is under way, further sends gather and go out together as the next file, so
-  /// that they share its cost; a lone send goes out at once. Thread-safe.
-  ///
-  /// ```swift
-  /// let sender = try container.queue("jobs").sender("box office")
-  /// let id = try await sender.enqueue(["film": "Metropolis"], keepsReceipt: true)
-  /// print(try await sender.finalStatus(of: id, until: .now + .seconds(5)))
-  /// try sender.forget(id)
-  /// ```
-  public final class Sender: Sendable {
-    /// The queue.
-    public let queue: Queue
-    /// The sender's name.
-    public let name: String
+  /// - Parameters:
+  ///   - content: any value that a property list can hold.
+  ///   - durability: with `.durable` the entry survives a loss of power from then on.
+  ///   - expiry: the time after which it is no longer delivered; by default never.
+  ///   - key: older entries of this sender with the same key that no consumer has taken are not
+  ///     delivered. If the file system cannot withdraw them, they may be delivered, in their
+  ///     order; the new entry is stored anyway.
+  ///   - keepsReceipt: whether `receipts()` lists it, with its payload and its outcome, even
+  ///     after a restart, until the sender clears it.
+  ///   - receiptTerm: whether the receipt is removed automatically after the entry was processed.
+  ///   - delay: how long it is not taken, even across restarts; until then it can be cancelled
+  ///     and superseded. It is due by the system's clock, or after the delay if that is set back.
+  ///     By default, and for zero or less, it is not delayed. `expires` counts from the send.
+  ///   - fence: of a role in the same container; the entry is stored only while no other process
+  ///     has entered. In a directory this takes the role's lease. By default, any process may.
+  /// - Returns: the id for asking about the entry later.
+  /// - Throws: the error of encoding; `AppGroupError.Code.queueFull`; `.unsupportedValue` for a value
+  ///   outside property lists, `.tooLarge`; `.leaseLost` if the fence is broken; or errors of the file
+  ///   system. The entry is then not stored, except perhaps after an error of the last fsyncs, or of
+  ///   the receipt if a consumer was fast.
+  /// - Complexity: create, lock, write, rename and close, shared by all entries that go out
+  ///   together. `.durable` adds one fsync on ext4 and xfs (see `CommitScope`); elsewhere two,
+  ///   three more if names were created recently, and one for a receipt. A receipt adds a mkdir
+  ///   and a link. A key adds a link and a listing, and for each superseded entry the cost of
+  ///   `cancel`. A scan of all waiting entries after each sixteenth of the limit, and with a
+  ///   sender's first send.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  @discardableResult
+  public func enqueue(
+    _ content: Content, durability: Durability = .standard,
+    expires expiry: Duration? = nil, key: String? = nil, keepsReceipt: Bool = false,
+    receiptTerm: QueueReceipt.Term = .untilForgotten, delay: Duration? = nil,
+    while fence: Fence? = nil
+  ) throws -> QueueEntryID {
+    let entry = try Batch.Entry(
+      payload: PropertyListValue(encoding: content), expiry: expiry.map { Expiry(after: $0) },
+      key: key,
+      keepsReceipt: keepsReceipt, receiptTerm: receiptTerm)
+    let place = Submission.Schedule(delay)
+    // It need not gather if no thread is writing.
+    let mayWriteNow = gathering.withLock { !exchange(&$0.isWriting, with: true) }
+    let id =
+      try mayWriteNow
+      ? writeNow(entry, durability, place, fence?.proof)
+      : writeWithOthers(entry, durability, place, fence?.proof)
+    if let key { store.supersede(key, before: id) }
+    return id
+  }
 
-    /// The encoded name.
-    let component: String
-    private let outlet: any BatchWriter
-    private let gathering = Mutex(Gathering())
-    /// When expired records are next removed.
-    private let expiry = Mutex(ContinuousClock.now)
-    /// Notifies callers that wait for the end of entries.
-    let ends: QueueEnds
-    let store: any QueueStore
+  /// Stores an entry while no other is being written; another thread writes what gathers meanwhile.
+  private func writeNow(
+    _ entry: Batch.Entry, _ durability: Durability, _ place: Submission.Schedule,
+    _ role: RoleProof?
+  ) throws -> QueueEntryID {
+    defer { write(until: { true }) }
+    return try store(entry, durability, place, role)
+  }
 
-    private struct Gathering {
-      var waiting: [Submission] = []
-      /// Whether a thread is writing; it looks for further sends before it stops.
-      var isWriting = false
-    }
+  private func writeWithOthers(
+    _ entry: Batch.Entry, _ durability: Durability, _ place: Submission.Schedule,
+    _ role: RoleProof?
+  ) throws -> QueueEntryID {
+    let outcome = Awaited<Result<QueueEntryID, any Error>>()
+    let submission = Submission(
+      entry, durability: durability, place: place, under: role, outcome.settle)
+    // If no thread is writing any more, the caller writes, including later sends of others.
+    if gather(submission) { write(until: { outcome.isSettled }) }
+    return try outcome.wait().get()
+  }
 
-    /// The largest total size of entries that go out together, unless one alone is larger.
-    private static let gatheredBytes = 256 << 10
-
-    init(_ queue: Queue, name: String, component: String, limits: Limits) {
-      self.queue = queue
-      self.name = name
-      self.component = component
-      store = queue.store
-      ends = QueueEnds(store)
-      outlet = store.outlet(for: component, limits)
-    }
-
-    /// Stores an entry; it is in the queue when this returns.
-    ///
-    /// - Parameters:
-    ///   - payload: the content for the consumer.
-    ///   - durability: with `.durable` the entry survives a loss of power from then on.
-    ///   - expiry: the time after which it is no longer delivered; by default never.
-    ///   - key: older entries of this sender with the same key that no consumer has taken are not
-    ///     delivered. If the file system cannot withdraw them, they may be delivered, in their
-    ///     order; the new entry is stored anyway.
-    ///   - keepsReceipt: whether `receipts()` lists it, with its payload and its outcome, even
-    ///     after a restart, until the sender clears it.
-    ///   - receiptTerm: whether the receipt is removed automatically after the entry was processed.
-    ///   - delay: how long it is not taken, even across restarts; until then it can be cancelled
-    ///     and superseded. It is due by the system's clock, or after the delay if that is set back.
-    ///     By default, and for zero or less, it is not delayed. `expires` counts from the send.
-    ///   - fence: of a role in the same container; the entry is stored only while no other process
-    ///     has entered. In a directory this takes the role's lease. By default, any process may.
-    /// - Returns: the id for asking about the entry later.
-    /// - Throws: `AppGroupError.Code.queueFull`; `.unsupportedValue` for a value outside property
-    ///   lists, `.tooLarge`; `.leaseLost` if the fence is broken; or errors of the file system. The
-    ///   entry is then not stored, except perhaps after an error of the last fsyncs, or of the
-    ///   receipt if a consumer was fast.
-    /// - Complexity: create, lock, write, rename and close, shared by all entries that go out
-    ///   together. `.durable` adds one fsync on ext4 and xfs (see `CommitScope`); elsewhere two,
-    ///   three more if names were created recently, and one for a receipt. A receipt adds a mkdir
-    ///   and a link. A key adds a link and a listing, and for each superseded entry the cost of
-    ///   `cancel`. A scan of all waiting entries after each sixteenth of the limit, and with a
-    ///   sender's first send.
-    @available(*, noasync, message: "it blocks; await the other form, in an async function")
-    @discardableResult
-    public func enqueue(
-      _ payload: PropertyListValue, durability: Durability = .standard,
-      expires expiry: Duration? = nil, key: String? = nil, keepsReceipt: Bool = false,
-      receiptTerm: QueueReceipt.Term = .untilForgotten, delay: Duration? = nil,
-      while fence: Fence? = nil
-    ) throws -> QueueEntryID {
-      let entry = Batch.Entry(
-        payload: payload, expiry: expiry.map { Expiry(after: $0) }, key: key,
-        keepsReceipt: keepsReceipt, receiptTerm: receiptTerm)
-      let place = Submission.Schedule(delay)
-      // It need not gather if no thread is writing.
-      let mayWriteNow = gathering.withLock { !exchange(&$0.isWriting, with: true) }
-      let id =
-        try mayWriteNow
-        ? writeNow(entry, durability, place, fence?.proof)
-        : writeWithOthers(entry, durability, place, fence?.proof)
-      if let key { store.supersede(key, before: id) }
-      return id
-    }
-
-    /// Stores an entry while no other is being written; another thread writes what gathers meanwhile.
-    private func writeNow(
-      _ entry: Batch.Entry, _ durability: Durability, _ place: Submission.Schedule,
-      _ role: RoleProof?
-    ) throws -> QueueEntryID {
-      defer { write(until: { true }) }
-      return try store(entry, durability, place, role)
-    }
-
-    private func writeWithOthers(
-      _ entry: Batch.Entry, _ durability: Durability, _ place: Submission.Schedule,
-      _ role: RoleProof?
-    ) throws -> QueueEntryID {
-      let outcome = Awaited<Result<QueueEntryID, any Error>>()
+  /// Stores an entry; see the form without `async`. Once begun it is not cancelled.
+  @discardableResult
+  public func enqueue(
+    _ content: Content, durability: Durability = .standard,
+    expires expiry: Duration? = nil, key: String? = nil, keepsReceipt: Bool = false,
+    receiptTerm: QueueReceipt.Term = .untilForgotten, delay: Duration? = nil,
+    while fence: Fence? = nil
+  ) async throws -> QueueEntryID {
+    let entry = try Batch.Entry(
+      payload: PropertyListValue(encoding: content), expiry: expiry.map { Expiry(after: $0) },
+      key: key, keepsReceipt: keepsReceipt, receiptTerm: receiptTerm)
+    let id = try await withCheckedThrowingContinuation { continuation in
       let submission = Submission(
-        entry, durability: durability, place: place, under: role, outcome.settle)
-      // If no thread is writing any more, the caller writes, including later sends of others.
-      if gather(submission) { write(until: { outcome.isSettled }) }
-      return try outcome.wait().get()
+        entry, durability: durability, place: .init(delay), under: fence?.proof
+      ) { continuation.resume(with: $0) }
+      if gather(submission) { writeLater() }
     }
+    if let key { try await Blocking.run { self.store.supersede(key, before: id) } }
+    return id
+  }
 
-    /// Stores an entry; see the form without `async`. Once begun it is not cancelled.
-    @discardableResult
-    public func enqueue(
-      _ payload: PropertyListValue, durability: Durability = .standard,
-      expires expiry: Duration? = nil, key: String? = nil, keepsReceipt: Bool = false,
-      receiptTerm: QueueReceipt.Term = .untilForgotten, delay: Duration? = nil,
-      while fence: Fence? = nil
-    ) async throws -> QueueEntryID {
-      let id = try await withCheckedThrowingContinuation { continuation in
-        let submission = Submission(
-          .init(
-            payload: payload, expiry: expiry.map { Expiry(after: $0) }, key: key,
-            keepsReceipt: keepsReceipt, receiptTerm: receiptTerm),
-          durability: durability, place: .init(delay), under: fence?.proof
-        ) { continuation.resume(with: $0) }
-        if gather(submission) { writeLater() }
-      }
-      if let key { try await Blocking.run { self.store.supersede(key, before: id) } }
-      return id
+  // MARK: Gathering
+
+  /// - Returns: whether the caller has to write.
+  private func gather(_ submission: Submission) -> Bool {
+    gathering.withLock { gathering in
+      gathering.waiting.append(submission)
+      return !exchange(&gathering.isWriting, with: true)
     }
+  }
 
-    // MARK: Gathering
+  /// For tests: how many sends have gathered while another is being written.
+  var gathered: Int { gathering.withLock { $0.waiting.count } }
 
-    /// - Returns: whether the caller has to write.
-    private func gather(_ submission: Submission) -> Bool {
-      gathering.withLock { gathering in
-        gathering.waiting.append(submission)
-        return !exchange(&gathering.isWriting, with: true)
-      }
-    }
-
-    /// For tests: how many sends have gathered while another is being written.
-    var gathered: Int { gathering.withLock { $0.waiting.count } }
-
-    // One at a time, so the order of the stamps is the order of the files.
-    private func write(until isDone: () -> Bool) {
-      while true {
-        let next = gathering.withLock { gathering -> [Submission]? in
-          guard !gathering.waiting.isEmpty else {
-            // Excludes: a send that finds a writer that has just seen that nothing waits.
-            gathering.isWriting = false
-            return []
-          }
-          return isDone() ? nil : Self.gather(&gathering.waiting)
+  // One at a time, so the order of the stamps is the order of the files.
+  private func write(until isDone: () -> Bool) {
+    while true {
+      let next = gathering.withLock { gathering -> [Submission]? in
+        guard !gathering.waiting.isEmpty else {
+          // Excludes: a send that finds a writer that has just seen that nothing waits.
+          gathering.isWriting = false
+          return []
         }
-        // This caller must not wait for the sends of others.
-        guard let next else { return writeLater() }
-        guard !next.isEmpty else { return }
-        write(next)
+        return isDone() ? nil : Self.gather(&gathering.waiting)
+      }
+      // This caller must not wait for the sends of others.
+      guard let next else { return writeLater() }
+      guard !next.isEmpty else { return }
+      write(next)
+    }
+  }
+
+  private func writeLater() { Blocking.queue().async { self.write(until: { false }) } }
+
+  private static func gather(_ waiting: inout [Submission]) -> [Submission] {
+    var count = 0
+    var bytes = 0
+    for submission in waiting.prefix(EntryFile.maximumCount) {
+      bytes += submission.footprint.fileBytes
+      // A file has one place in the queue; a delayed entry, or one under a role, is alone in it.
+      let isBeside =
+        submission.place == waiting[0].place && submission.place.delay == nil
+        && submission.role == nil && waiting[0].role == nil
+      guard count == 0 || bytes <= gatheredBytes && isBeside else { break }
+      count += 1
+    }
+    let next = Array(waiting.prefix(count))
+    waiting.removeFirst(count)
+    return next
+  }
+
+  // MARK: Writing
+
+  /// Stores entries, together if possible, and reports its outcome to each send.
+  func write(_ submissions: [Submission]) {
+    for part in outlet.parts(of: submissions) { writeTogether(part) }
+  }
+
+  private func writeTogether(_ submissions: [Submission]) {
+    guard submissions.count > 1 else { return writeEach(submissions) }
+    do {
+      let bytes = try Batch(submissions.map(\.entry)).bytes()
+      guard try outlet.admits(submissions.count, bytes.count) else {
+        return writeEach(submissions)
+      }
+      try store(submissions, bytes)
+    } catch is PropertyListError {
+      // One of them cannot be stored, or not all together.
+      writeEach(submissions)
+    } catch {
+      for submission in submissions { submission.settle(.failure(error)) }
+    }
+  }
+
+  // As many as the limits allow: after one refusal the rest are refused without a scan for each.
+  private func writeEach(_ submissions: [Submission]) {
+    var refusal: AppGroupError?
+    for submission in submissions {
+      if let refusal {
+        submission.settle(.failure(refusal))
+      } else {
+        refusal = writeOne(submission)
       }
     }
+  }
 
-    private func writeLater() { Blocking.queue().async { self.write(until: { false }) } }
-
-    private static func gather(_ waiting: inout [Submission]) -> [Submission] {
-      var count = 0
-      var bytes = 0
-      for submission in waiting.prefix(EntryFile.maximumCount) {
-        bytes += submission.footprint.fileBytes
-        // A file has one place in the queue; a delayed entry, or one under a role, is alone in it.
-        let isBeside =
-          submission.place == waiting[0].place && submission.place.delay == nil
-          && submission.role == nil && waiting[0].role == nil
-        guard count == 0 || bytes <= gatheredBytes && isBeside else { break }
-        count += 1
-      }
-      let next = Array(waiting.prefix(count))
-      waiting.removeFirst(count)
-      return next
+  /// - Returns: the error if the queue is full.
+  private func writeOne(_ submission: Submission) -> AppGroupError? {
+    do {
+      let id = try store(
+        submission.entry, submission.durability, submission.place, submission.role)
+      submission.settle(.success(id))
+      return nil
+    } catch {
+      submission.settle(.failure(error))
+      let error = error as? AppGroupError
+      return error?.code == .queueFull ? error : nil
     }
+  }
 
-    // MARK: Writing
-
-    /// Stores entries, together if possible, and reports its outcome to each send.
-    func write(_ submissions: [Submission]) {
-      for part in outlet.parts(of: submissions) { writeTogether(part) }
+  /// Stores an entry alone.
+  private func store(
+    _ entry: Batch.Entry, _ durability: Durability, _ place: Submission.Schedule,
+    _ role: RoleProof?
+  ) throws -> QueueEntryID {
+    do {
+      let bytes = try Batch([entry]).bytes()
+      guard try outlet.admits(1, bytes.count) else { throw full() }
+      let name = try store(bytes, [entry], place, isDurable: durability == .durable, role)
+      return QueueEntryID(batch: name, index: 0)
+    } catch let error as PropertyListError {
+      throw AppGroupError.unacceptable(
+        error, "send to \"\(queue.name)\"", path: queue.path)
     }
+  }
 
-    private func writeTogether(_ submissions: [Submission]) {
-      guard submissions.count > 1 else { return writeEach(submissions) }
-      do {
-        let bytes = try Batch(submissions.map(\.entry)).bytes()
-        guard try outlet.admits(submissions.count, bytes.count) else {
-          return writeEach(submissions)
-        }
-        try store(submissions, bytes)
-      } catch is PropertyListError {
-        // One of them cannot be stored, or not all together.
-        writeEach(submissions)
-      } catch {
-        for submission in submissions { submission.settle(.failure(error)) }
-      }
+  private func store(_ submissions: [Submission], _ bytes: [UInt8]) throws {
+    let name = try store(
+      bytes, submissions.map(\.entry), submissions[0].place,
+      isDurable: submissions.contains { $0.durability == .durable }, submissions[0].role)
+    for (index, submission) in submissions.enumerated() {
+      submission.settle(.success(QueueEntryID(batch: name, index: index)))
     }
+  }
 
-    // As many as the limits allow: after one refusal the rest are refused without a scan for each.
-    private func writeEach(_ submissions: [Submission]) {
-      var refusal: AppGroupError?
-      for submission in submissions {
-        if let refusal {
-          submission.settle(.failure(refusal))
-        } else {
-          refusal = writeOne(submission)
-        }
-      }
+  private func store(
+    _ bytes: [UInt8], _ entries: [Batch.Entry], _ place: Submission.Schedule, isDurable: Bool,
+    _ role: RoleProof?
+  ) throws -> EntryFile {
+    let name = try queue.attempt("send to") {
+      try outlet.store(bytes, entries, position: place, isDurable: isDurable, under: role)
     }
+    expire()
+    return name
+  }
 
-    /// - Returns: the error if the queue is full.
-    private func writeOne(_ submission: Submission) -> AppGroupError? {
-      do {
-        let id = try store(
-          submission.entry, submission.durability, submission.place, submission.role)
-        submission.settle(.success(id))
-        return nil
-      } catch {
-        submission.settle(.failure(error))
-        let error = error as? AppGroupError
-        return error?.code == .queueFull ? error : nil
-      }
+  // Once an hour, and only a few: a send must not wait for much.
+  private func expire() {
+    let isDue = expiry.withLock { expiry in
+      guard ContinuousClock.now >= expiry else { return false }
+      expiry = .now + .seconds(3_600)
+      return true
     }
+    // The entry is stored. The next sender or a sweep tries this again.
+    if isDue { try? outlet.expire() }
+  }
 
-    /// Stores an entry alone.
-    private func store(
-      _ entry: Batch.Entry, _ durability: Durability, _ place: Submission.Schedule,
-      _ role: RoleProof?
-    ) throws -> QueueEntryID {
-      do {
-        let bytes = try Batch([entry]).bytes()
-        guard try outlet.admits(1, bytes.count) else { throw full() }
-        let name = try store(bytes, [entry], place, isDurable: durability == .durable, role)
-        return QueueEntryID(batch: name, index: 0)
-      } catch let error as PropertyListError {
-        throw AppGroupError.unacceptable(
-          error, "send to \"\(queue.name)\"", path: queue.path)
-      }
-    }
-
-    private func store(_ submissions: [Submission], _ bytes: [UInt8]) throws {
-      let name = try store(
-        bytes, submissions.map(\.entry), submissions[0].place,
-        isDurable: submissions.contains { $0.durability == .durable }, submissions[0].role)
-      for (index, submission) in submissions.enumerated() {
-        submission.settle(.success(QueueEntryID(batch: name, index: index)))
-      }
-    }
-
-    private func store(
-      _ bytes: [UInt8], _ entries: [Batch.Entry], _ place: Submission.Schedule, isDurable: Bool,
-      _ role: RoleProof?
-    ) throws -> EntryFile {
-      let name = try queue.attempt("send to") {
-        try outlet.store(bytes, entries, position: place, isDurable: isDurable, under: role)
-      }
-      expire()
-      return name
-    }
-
-    // Once an hour, and only a few: a send must not wait for much.
-    private func expire() {
-      let isDue = expiry.withLock { expiry in
-        guard ContinuousClock.now >= expiry else { return false }
-        expiry = .now + .seconds(3_600)
-        return true
-      }
-      // The entry is stored. The next sender or a sweep tries this again.
-      if isDue { try? outlet.expire() }
-    }
-
-    private func full() -> AppGroupError {
-      let limits = outlet.admission
-      return AppGroupError(
-        .queueFull, "send to \"\(queue.name)\"", path: queue.path,
-        reason: "the limit of \(limits.maximumEntries) entries or \(limits.maximumBytes) bytes is "
-          + "reached",
-        remedy: "wait until its consumer has caught up")
-    }
+  private func full() -> AppGroupError {
+    let limits = outlet.admission
+    return AppGroupError(
+      .queueFull, "send to \"\(queue.name)\"", path: queue.path,
+      reason: "the limit of \(limits.maximumEntries) entries or \(limits.maximumBytes) bytes is "
+        + "reached",
+      remedy: "wait until its consumer has caught up")
   }
 }
 

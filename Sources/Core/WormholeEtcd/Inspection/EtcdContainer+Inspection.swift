@@ -52,7 +52,7 @@ extension EtcdContainer: InspectedEngine {
       until: .now + .seconds(10))
   }
 
-  package func removeUnused(_ queue: Queue, in container: SharedContainer) throws {
+  package func removeUnused(_ queue: PlainQueue, in container: SharedContainer) throws {
     guard try !queue.awaitFirstUse(until: .now, willWait: {}) else { return }
     try EtcdPresence(self, name: queue.name, kind: queue.role.kind).removeRecords()
   }

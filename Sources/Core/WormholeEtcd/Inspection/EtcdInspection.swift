@@ -282,7 +282,7 @@ struct EtcdInspection {
   }
 
   private func queue(_ name: String, _ kind: NameKind) throws -> ContainerReport.NamedQueue {
-    let queue = Queue(container: container, name: name, kind: kind)
+    let queue = PlainQueue(container: container, name: name, kind: kind)
     var found = ContainerReport.NamedQueue(name: name, path: queue.path)
     let keys = EtcdQueue(queue, in: etcd)
     let parts: [QueueKeyPart] = [.entries, .claims, .outcomes, .receipts, .failures]

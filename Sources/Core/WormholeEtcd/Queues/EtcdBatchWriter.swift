@@ -35,9 +35,9 @@ final class EtcdBatchWriter: BatchWriter {
 
   /// The largest numbers that may wait, whatever limits a sender has: etcd keeps everything in
   /// memory and in one database, for all of its users.
-  static let limits = Queue.Limits(entries: 100_000, bytes: 256 << 20)
+  static let limits = QueueLimits(entries: 100_000, bytes: 256 << 20)
 
-  init(_ store: EtcdQueue, _ sender: String, limits: Queue.Limits) {
+  init(_ store: EtcdQueue, _ sender: String, limits: QueueLimits) {
     self.store = store
     self.sender = sender
     state = Mutex(
@@ -47,7 +47,7 @@ final class EtcdBatchWriter: BatchWriter {
           bytes: min(limits.bytes, Self.limits.bytes))))
   }
 
-  private var queue: Queue { store.queue }
+  private var queue: PlainQueue { store.queue }
   var admission: Admission { state.withLock(\.admission) }
 
   // An entry with a key takes steps to supersede others, so it is alone.

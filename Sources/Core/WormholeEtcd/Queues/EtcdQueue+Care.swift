@@ -5,7 +5,7 @@ import WormholePropertyLists
 import WormholeSystem
 
 extension EtcdQueue: QueueStore {
-  func outlet(for sender: String, _ limits: Queue.Limits) -> any BatchWriter {
+  func outlet(for sender: String, _ limits: QueueLimits) -> any BatchWriter {
     EtcdBatchWriter(self, sender, limits: limits)
   }
 

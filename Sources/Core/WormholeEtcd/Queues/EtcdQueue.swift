@@ -31,11 +31,11 @@ import WormholeSystem
 /// are a batch, its receipt and what it supersedes. A withdrawal requires that the batch is not
 /// taken.
 struct EtcdQueue: Sendable {
-  let queue: Queue
+  let queue: PlainQueue
   private(set) var container: EtcdContainer
   let prefix: [UInt8]
 
-  init(_ queue: Queue, in container: EtcdContainer) {
+  init(_ queue: PlainQueue, in container: EtcdContainer) {
     self.queue = queue
     self.container = container
     prefix = container.key(queue.directory.kind, queue.name, part: "/")

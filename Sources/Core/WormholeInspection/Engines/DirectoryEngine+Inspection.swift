@@ -56,7 +56,7 @@ extension DirectoryEngine: InspectedEngine {
     _ hear: @escaping @Sendable (ContainerEvent) -> Void
   ) -> any Watching { DirectoryMonitor(of: container, isNew: isNew, hear) }
 
-  package func removeUnused(_ queue: Queue, in container: SharedContainer) throws {
+  package func removeUnused(_ queue: PlainQueue, in container: SharedContainer) throws {
     guard ChangeMonitor.shared.isSettled(root.path),
       try container.removeEmptyName(queue.name, .queue, isOwn: queue.directory.kind.isOwn)
     else { return }

@@ -27,7 +27,7 @@ package protocol InspectedEngine: ContainerEngine {
 
   func tryWriting() throws
 
-  func removeUnused(_ queue: Queue, in container: SharedContainer) throws
+  func removeUnused(_ queue: PlainQueue, in container: SharedContainer) throws
 
   /// Returns a source that reads the container at one moment; nil for a directory, which needs a
   /// picture.

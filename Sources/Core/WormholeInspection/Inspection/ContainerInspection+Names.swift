@@ -135,7 +135,7 @@ extension ContainerInspection {
 
 extension ContainerInspection {
   mutating func lookAtQueue(_ owner: Owner) {
-    let queue = Queue(container: container, name: owner.identifier, kind: owner.kind)
+    let queue = PlainQueue(container: container, name: owner.identifier, kind: owner.kind)
     var report = ContainerReport.NamedQueue(name: queue.name, path: queue.path)
     var failures: [QueueEntryID] = []
     let now = Date()
@@ -195,7 +195,7 @@ extension ContainerInspection {
   }
 
   private mutating func lookAtFailures(
-    _ ids: [QueueEntryID], of queue: Queue, _ report: inout ContainerReport.NamedQueue
+    _ ids: [QueueEntryID], of queue: PlainQueue, _ report: inout ContainerReport.NamedQueue
   ) {
     guard !ids.isEmpty else { return }
     attempt("look for what has failed", at: queue.directory.relativePath) { inspection in

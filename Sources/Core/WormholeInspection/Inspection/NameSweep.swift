@@ -121,7 +121,8 @@ struct NameSweep {
     else { return false }
     if kind.primitive == .consumer {
       // As long as there is a queue, its last consumer is reported.
-      let queue = Queue(container: container, name: name, kind: NameKind(.queue, isOwn: kind.isOwn))
+      let queue = PlainQueue(
+        container: container, name: name, kind: NameKind(.queue, isOwn: kind.isOwn))
       guard try queue.open() == nil else { return false }
     } else if try presence.hasLast() {
       guard isForgotten(status) else { return false }
@@ -143,7 +144,7 @@ struct NameSweep {
   }
 
   private func removeQueue(_ directory: NamedDirectory) throws -> Bool {
-    let queue = Queue(container: container, name: directory.identifier, kind: directory.kind)
+    let queue = PlainQueue(container: container, name: directory.identifier, kind: directory.kind)
     guard try queue.open()?.isEmpty() == true else { return false }
     return try unlessInUse {
       try queue.removeParts() && removeLease(of: directory) { _ in true }

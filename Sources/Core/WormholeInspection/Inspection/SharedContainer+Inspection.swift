@@ -110,9 +110,9 @@ extension SharedContainer {
   }
 
   /// The queues of users, and the package's own.
-  package func allQueues() throws -> [Queue] {
+  package func allQueues() throws -> [PlainQueue] {
     try [NameKind.queue, .ownQueue].flatMap { kind in
-      try identifiers(of: kind).map { Queue(container: self, name: $0, kind: kind) }
+      try identifiers(of: kind).map { PlainQueue(container: self, name: $0, kind: kind) }
     }
   }
 
@@ -136,7 +136,7 @@ extension SharedContainer {
     case .abandonedEntry where kind == .log:
       _ = try log(name).sweep(until: .now + patience)
     case .abandonedEntry:
-      try Queue(container: self, name: name, kind: kind).sweep()
+      try PlainQueue(container: self, name: name, kind: kind).sweep()
     default:
       let directory = NamedDirectory(root: root, kind: kind, identifier: name)
       guard swept.insert(directory.path).inserted else { return }

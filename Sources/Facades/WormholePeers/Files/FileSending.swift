@@ -28,18 +28,18 @@ struct FileSending {
   }
 
   private let transfer: PeerFileTransfer
-  private let entry: QueueEntry
-  private let sender: Queue.Sender
+  private let entry: PlainEntry
+  private let sender: PlainSender
 
   /// - Throws: `AppGroupError`: `unsupportedValue` for an intention that names no peer.
-  init(_ transfer: PeerFileTransfer, as entry: QueueEntry) throws {
+  init(_ transfer: PeerFileTransfer, as entry: PlainEntry) throws {
     self.transfer = transfer
     self.entry = entry
     sender = try transfer.files.sender(to: transfer.peer)
   }
 
   private var intention: FileIntention { transfer.intention }
-  private var queue: Queue { sender.queue }
+  private var queue: PlainQueue { sender.queue }
 
   /// Failures after which the next attempt removes what is left: etcd cannot be reached now.
   private static let isRemovedLater: Set<AppGroupError.Code> = [
@@ -59,7 +59,7 @@ struct FileSending {
       return stored(id)
     }
     let source = try SourceFile(intention.source, to: intention.peer)
-    let stage = try sender.stage(newAttachment(), bytes: source.status.size, for: entry)
+    let stage = try sender.stage(newAttachment(), bytes: source.status.size, for: entry.batch)
     do {
       try copy(source, to: stage)
     } catch let error as AppGroupError where Self.isRemovedLater.contains(error.code) {

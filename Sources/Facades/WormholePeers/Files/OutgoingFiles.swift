@@ -48,15 +48,15 @@ final class OutgoingFiles: Sendable {
   var container: SharedContainer { outbox.container }
   var name: String { outbox.name }
 
-  private var queue: Queue { container.own.queue(PeerNames.outgoingFiles(name)) }
+  private var queue: PlainQueue { container.own.queue(PeerNames.outgoingFiles(name)) }
 
   /// The notes on files under way, in the container: `cancelled`, a dictionary of the transfers
   /// that were given up.
   var notes: PlainValue { container.own.value(PeerNames.outgoingState(name)) }
 
-  func intentions() throws -> Queue.Sender { try outbox.sender(to: name, PeerNames.outgoingFiles) }
+  func intentions() throws -> PlainSender { try outbox.sender(to: name, PeerNames.outgoingFiles) }
 
-  func sender(to peer: String) throws -> Queue.Sender {
+  func sender(to peer: String) throws -> PlainSender {
     try outbox.sender(to: peer, PeerNames.files)
   }
 
@@ -163,7 +163,7 @@ final class OutgoingFiles: Sendable {
   /// Sends the waiting files, one after another, blocking the calling thread.
   func sendAll() throws {
     // Another process of this name may also send our files, unless it ends or is stopped.
-    let consumer: Queue.Consumer
+    let consumer: PlainConsumer
     do {
       consumer = try queue.join(ConsumerTerms(joinsAgain: false), until: .now + .seconds(60))
     } catch let error as AppGroupError where error.code == .timedOut {
@@ -174,7 +174,7 @@ final class OutgoingFiles: Sendable {
     while let entry = try consumer.next(until: .now) { try send(entry) }
   }
 
-  private func send(_ entry: QueueEntry) throws {
+  private func send(_ entry: PlainEntry) throws {
     guard let intention = FileIntention(entry.payload) else {
       return try entry.fail("it is not a file transfer")
     }

@@ -16,18 +16,18 @@ import WormholeSystem
 /// }
 /// ```
 public final class PeerFile: PeerDelivery {
-  private let entry: QueueEntry
+  private let entry: PlainEntry
   private let attachment: QueueAttachment
   private let notice: FileNotice
 
-  private init(_ entry: QueueEntry, _ attachment: QueueAttachment, notice: FileNotice) {
+  private init(_ entry: PlainEntry, _ attachment: QueueAttachment, notice: FileNotice) {
     self.entry = entry
     self.attachment = attachment
     self.notice = notice
   }
 
   /// - Returns: nil if the entry's file is gone; the entry has then ended.
-  static func open(_ entry: QueueEntry) throws -> PeerFile? {
+  static func open(_ entry: PlainEntry) throws -> PeerFile? {
     guard let notice = FileNotice(entry.payload), let attachment = entry.attachment else {
       try entry.fail("it is not a file transfer")
       return nil

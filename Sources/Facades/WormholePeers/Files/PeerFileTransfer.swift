@@ -133,7 +133,7 @@ public final class PeerFileTransfer: Sendable {
   }
 
   private func storing(
-    in intentions: Queue.Sender, until deadline: ContinuousClock.Instant?
+    in intentions: PlainSender, until deadline: ContinuousClock.Instant?
   ) -> sending any Waiting<QueueEntryStatus> {
     let ending = QueueEndWait(for: entry, of: intentions, until: deadline)
     let pause = WakeLatch()
@@ -230,7 +230,7 @@ public final class PeerFileTransfer: Sendable {
   @discardableResult
   public func cancel() async throws -> Bool { try await Blocking.run { try self.cancel() } }
 
-  private func giveUp(_ intentions: Queue.Sender) throws -> QueueEntryStatus {
+  private func giveUp(_ intentions: PlainSender) throws -> QueueEntryStatus {
     state.withLock { $0.isGivenUp = true }
     var obstacle: (any Error)?
     do { try files.note(id, isGivenUp: true) } catch { obstacle = error }
@@ -256,7 +256,7 @@ public final class PeerFileTransfer: Sendable {
   }
 
   // Removes the attachments that no entry names.
-  private func removeAttachments(_ queue: Queue) throws {
+  private func removeAttachments(_ queue: PlainQueue) throws {
     for attachment in try queue.waitingAttachments(prefix: intention.attachmentPrefix) {
       try queue.removeAttachment(attachment.id)
     }

@@ -113,7 +113,7 @@ extension PeerSession {
     }
   }
 
-  func queue(of peer: String, isFile: Bool) -> Queue {
+  func queue(of peer: String, isFile: Bool) -> PlainQueue {
     container.own.queue(isFile ? PeerNames.files(peer) : PeerNames.messages(peer))
   }
 }

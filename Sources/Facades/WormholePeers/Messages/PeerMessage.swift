@@ -12,10 +12,10 @@ public import WormholePropertyLists
 /// }
 /// ```
 public struct PeerMessage: PeerDelivery {
-  private let entry: QueueEntry
+  private let entry: PlainEntry
   private let receiver: String
 
-  init(_ entry: QueueEntry, for receiver: String) {
+  init(_ entry: PlainEntry, for receiver: String) {
     self.entry = entry
     self.receiver = receiver
   }

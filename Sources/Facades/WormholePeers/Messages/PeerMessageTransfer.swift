@@ -47,10 +47,10 @@ public struct PeerMessageTransfer: Sendable {
   public let launchFailure: AppGroupError?
 
   private let entry: QueueEntryID
-  private let by: Queue.Sender
+  private let by: PlainSender
 
   init(
-    _ entry: QueueEntryID, to peer: String, _ value: PropertyListValue, by sender: Queue.Sender,
+    _ entry: QueueEntryID, to peer: String, _ value: PropertyListValue, by sender: PlainSender,
     launchFailure: AppGroupError? = nil
   ) {
     self.entry = entry

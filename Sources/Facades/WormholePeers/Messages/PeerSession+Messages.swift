@@ -15,7 +15,7 @@ extension PeerSession {
   /// - Throws: `AppGroupError.Code.queueFull` if a million messages, or 1 GiB of them, already wait for
   ///   the peer; `.tooLarge` and `.unsupportedValue`; `.noSpace`, or another error of the
   ///   container. Then it is not sent.
-  /// - Complexity: as `Queue.Sender.enqueue`: create, lock, write, rename and a few cheap calls,
+  /// - Complexity: as `QueueSender.enqueue`: create, lock, write, rename and a few cheap calls,
   ///   shared by all messages sent at the same moment; and a look whether to start the peer.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
@@ -89,7 +89,7 @@ extension PeerSession {
   }
 
   private func transfers(
-    to peer: String?, _ look: (Queue.Sender) throws -> [QueueReceipt]
+    to peer: String?, _ look: (PlainSender) throws -> [QueueReceipt]
   ) throws -> [PeerMessageTransfer] {
     try betweenPeers("look for messages of \"\(name)\"", peer) {
       try forReceivers(peer) { peer in
@@ -155,7 +155,7 @@ extension PeerSession {
 
   /// Runs a call for the message with an id, with its sender; nil for any other text.
   private func withMessage<Result>(
-    _ id: String, _ verb: String, _ body: (MessageID, Queue.Sender) throws -> Result
+    _ id: String, _ verb: String, _ body: (MessageID, PlainSender) throws -> Result
   ) throws -> Result? {
     guard let id = MessageID(id), !id.isFile else { return nil }
     return try betweenPeers("\(verb) a message to \"\(id.peer)\"", id.peer) {

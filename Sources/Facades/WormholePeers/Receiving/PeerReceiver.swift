@@ -79,22 +79,22 @@ public final class PeerReceiver<Delivered: PeerDelivery>: Sendable {
   struct Opening: Sendable {
     /// "messages" or "files".
     let what: String
-    let queue: Queue
+    let queue: PlainQueue
     /// Whether `open` calls the file system.
     let blocks: Bool
     /// - Returns: nil for an entry that has ended by this call.
-    let open: @Sendable (QueueEntry) throws -> Delivered?
+    let open: @Sendable (PlainEntry) throws -> Delivered?
   }
 
   /// The peer for which it receives.
   public let name: String
-  let consumer: Queue.Consumer
+  let consumer: PlainConsumer
   let opening: Opening
   let handling = Mutex(Handling())
   /// An entry that could not be opened for lack of descriptors or space: the next one to deliver.
-  private let unopened = Mutex<QueueEntry?>(nil)
+  private let unopened = Mutex<PlainEntry?>(nil)
 
-  init(_ consumer: Queue.Consumer, for name: String, _ opening: Opening) {
+  init(_ consumer: PlainConsumer, for name: String, _ opening: Opening) {
     self.consumer = consumer
     self.name = name
     self.opening = opening
@@ -138,9 +138,9 @@ public final class PeerReceiver<Delivered: PeerDelivery>: Sendable {
     }
   }
 
-  private func takeUnopened() -> QueueEntry? { unopened.withLock { $0.take() } }
+  private func takeUnopened() -> PlainEntry? { unopened.withLock { $0.take() } }
 
-  private func open(_ entry: QueueEntry) throws -> Delivered? {
+  private func open(_ entry: PlainEntry) throws -> Delivered? {
     do {
       return try opening.open(entry)
     } catch  where AppGroupError.maySucceedLater(error) {
@@ -170,7 +170,7 @@ public final class PeerReceiver<Delivered: PeerDelivery>: Sendable {
   /// Ends receiving: for the other processes as if its process had died, here as `close`.
   package func abandon() { end { $0.abandon() } }
 
-  private func end(_ end: (Queue.Consumer) -> Void) {
+  private func end(_ end: (PlainConsumer) -> Void) {
     let looks = handling.withLock { handling in
       handling.isEnded = true
       return handling.looks

@@ -6,7 +6,7 @@ import WormholeSystem
 /// acknowledges it, `ID retry REASON` ends a failed attempt, `ID fail REASON` fails it for good.
 final class AnsweredEntries: Sendable {
   private struct State {
-    var entries: [String: QueueEntry] = [:]
+    var entries: [String: PlainEntry] = [:]
     /// Whether no more lines come.
     var isOver = false
   }
@@ -14,14 +14,14 @@ final class AnsweredEntries: Sendable {
   /// How long entries in hand may take after a signal.
   private static let grace: Duration = .seconds(10)
 
-  private let worker: Queue.Consumer
+  private let worker: PlainConsumer
   private let mostInHand: Int
   private let backoff: Duration
   private let environment: CommandEnvironment
   private let state = Mutex(State())
   private let change = WakeLatch()
 
-  init(of worker: Queue.Consumer, _ arguments: ParsedArguments, _ environment: CommandEnvironment) {
+  init(of worker: PlainConsumer, _ arguments: ParsedArguments, _ environment: CommandEnvironment) {
     self.worker = worker
     mostInHand = arguments.count("jobs") ?? 1
     backoff = arguments.duration("backoff") ?? .zero
@@ -49,7 +49,7 @@ final class AnsweredEntries: Sendable {
   ///
   /// - Returns: nil if no more answers come.
   /// - Throws: `ExitStatus.deadline` if none has come by the deadline.
-  func next(until deadline: ContinuousClock.Instant) throws -> QueueEntry? {
+  func next(until deadline: ContinuousClock.Instant) throws -> PlainEntry? {
     guard wait(for: mostInHand - 1, until: nil) else { return nil }
     do {
       guard let entry = try worker.next(until: deadline) else { throw ExitStatus.deadline }
@@ -60,7 +60,7 @@ final class AnsweredEntries: Sendable {
     }
   }
 
-  func add(_ entry: QueueEntry) { state.withLock { $0.entries["\(entry.id)"] = entry } }
+  func add(_ entry: PlainEntry) { state.withLock { $0.entries["\(entry.id)"] = entry } }
 
   /// Waits for the remaining answers; after a signal not for long.
   func finish(_ interruption: Interruption) throws {
@@ -95,7 +95,7 @@ final class AnsweredEntries: Sendable {
       switch words.dropFirst().first {
       case nil: try entry.acknowledge()
       case "retry":
-        let pause = QueueEntry.pause(after: entry.attempt, backoff: backoff)
+        let pause = PlainEntry.pause(after: entry.attempt, backoff: backoff)
         try entry.retry(after: pause, because: reason)
       case "fail": try entry.fail(reason, isKept: true)
       case let word?:

@@ -258,7 +258,7 @@ struct DeliveryHandler {
       _ = try refuse(delivery, sentence, because: reason, .no)
       return false
     }
-    let pause = QueueEntry.pause(
+    let pause = PlainEntry.pause(
       after: delivery.attempt, backoff: arguments.duration("backoff") ?? .zero)
     try delivery.retry(after: pause, because: reason)
     let rest = retries == 1 ? "one more retry" : "up to \(retries) more retries"

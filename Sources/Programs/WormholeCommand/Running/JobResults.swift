@@ -11,7 +11,7 @@ struct JobResults {
 
   private let log: PlainLog
 
-  init(of queue: Queue) { log = queue.container.log("\(queue.name).results") }
+  init(of queue: PlainQueue) { log = queue.container.log("\(queue.name).results") }
 
   func add(_ result: JobResult) throws {
     // Bounds that were set stay.

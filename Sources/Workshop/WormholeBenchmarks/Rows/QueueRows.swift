@@ -63,7 +63,7 @@ enum QueueDepthRows {
     let waiting = bench.isQuick ? 100_000 : 1_000_000
     let full = try bench.container("queue-full").queue("q")
     let empty = try bench.container("queue-empty").queue("q")
-    let limits = Queue.Limits(entries: 2_000_000, bytes: 4 << 30)
+    let limits = QueueLimits(entries: 2_000_000, bytes: 4 << 30)
     let fullSender = try full.sender("a", limits: limits)
     let emptySender = try empty.sender("a", limits: limits)
     try fill(fullSender, waiting)
@@ -86,7 +86,7 @@ enum QueueDepthRows {
     return [send, take]
   }
 
-  private static func fill(_ sender: Queue.Sender, _ count: Int) throws {
+  private static func fill(_ sender: PlainSender, _ count: Int) throws {
     let each = Int((Double(count) / 50).rounded(.up))
     _ = try QueueRivalRows.inTasks(each) { try await sender.enqueue(QueueRivalRows.payload) }
   }

@@ -11,7 +11,7 @@ struct QueueDeliveries: Deliveries {
   let places = ["torture/0", "torture/1"]
   let sendingTurns = 60
   private let container: SharedContainer
-  private let senders: [String: Wormhole.Queue.Sender]
+  private let senders: [String: PlainSender]
 
   init(_ container: SharedContainer, slot: Int) throws {
     self.container = container
@@ -21,7 +21,7 @@ struct QueueDeliveries: Deliveries {
 
   static func sender(
     _ container: SharedContainer, _ queue: String, _ slot: Int
-  ) throws -> Wormhole.Queue.Sender { try container.queue(queue).sender("slot-\(slot)") }
+  ) throws -> PlainSender { try container.queue(queue).sender("slot-\(slot)") }
 
   func send(
     _ number: UInt64, to targets: [String], _ random: inout SeededGenerator
@@ -37,7 +37,7 @@ struct QueueDeliveries: Deliveries {
   ) throws -> any DeliverySource { try container.queue(place).consume(until: deadline) }
 }
 
-extension Wormhole.Queue.Consumer: DeliverySource {
+extension PlainConsumer: DeliverySource {
   func take(until deadline: ContinuousClock.Instant) throws -> TakenEntry? {
     try next(until: deadline).map { entry in
       TakenEntry(

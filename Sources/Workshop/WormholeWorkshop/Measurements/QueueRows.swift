@@ -12,7 +12,7 @@ package enum QueueRows {
 
   package static func sides(
     _ bench: Bench, _ name: String
-  ) throws -> (ours: Queue.Sender, floor: RawQueue) {
+  ) throws -> (ours: PlainSender, floor: RawQueue) {
     (
       try bench.container(name).queue("q").sender("a"),
       try RawQueue(bench.directory(name + "-raw"))
@@ -51,7 +51,7 @@ package enum QueueRows {
 }
 
 /// Returns the nanoseconds for taking and acknowledging each of `count` entries.
-package func nanosecondsPerEntry(_ count: Int, _ consumer: Queue.Consumer) throws -> Double {
+package func nanosecondsPerEntry(_ count: Int, _ consumer: PlainConsumer) throws -> Double {
   try nanosecondsPerRun(count) { try consumer.next(until: .now + .seconds(5))?.acknowledge() }
 }
 

@@ -47,7 +47,7 @@ struct CallLimitTests {
   func taking() throws {
     try container.queue("q").sender("a").enqueue(1)
     let consumer = try container.queue("q").consume()
-    var entry: QueueEntry?
+    var entry: PlainEntry?
     #expect(try !mayTakeLong { entry = try consumer.next(until: .now) })
     #expect(try mayTakeLong { try #require(entry).acknowledge() })
     // A deadline far away makes no single question longer.

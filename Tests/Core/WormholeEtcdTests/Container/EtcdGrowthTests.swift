@@ -103,7 +103,7 @@ struct EtcdGrowthTests {
 
   /// Sends and receives a file with a receipt, at noon of a day.
   private func send(day: UInt64) throws {
-    let queue = Queue(container: container, name: "q") { day * 86_400_000_000_000 }
+    let queue = PlainQueue(container: container, name: "q") { day * 86_400_000_000_000 }
     let path = directory.path + "/source"
     try FileDescriptor.open(path, [.writeOnly, .create]).writeAll([1, 2, 3])
     let source = try FileDescriptor.open(path, .readOnly)

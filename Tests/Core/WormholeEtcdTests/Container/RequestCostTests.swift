@@ -67,7 +67,7 @@ struct RequestCostTests {
     #expect(try paths { try sender.enqueue(1) } == ["kv/txn"])
     #expect(try paths { try sender.enqueue(2) } == ["kv/txn"])
     let consumer = try queue.consume()
-    var entry: QueueEntry?
+    var entry: PlainEntry?
     for number in 0...2 {
       let taking = try paths { entry = try consumer.next(until: soon) }
       #expect(taking == ["kv/txn"], "entry \(number)")
@@ -167,7 +167,7 @@ struct RequestCostTests {
     #expect(copying == ["kv/put", "kv/txn"])
     try sender.enqueue([QueueAttachment.key: "x"])
     let consumer = try container.queue("q").consume()
-    var entry: QueueEntry?
+    var entry: PlainEntry?
     let receiving = try paths { entry = try consumer.next(until: soon) }
     // The entry is taken, then its file is looked up, taken, and fetched.
     #expect(receiving == ["kv/txn", "kv/txn", "kv/txn", "kv/range"])
@@ -215,8 +215,8 @@ struct RequestCostTests {
     }
     do {
       let queue = try opened(.queue("q")).queue("q")
-      var worker: Queue.Consumer?
-      var entry: QueueEntry?
+      var worker: PlainConsumer?
+      var entry: PlainEntry?
       let taking = try paths {
         worker = try queue.work()
         entry = try worker?.next(until: .now)

@@ -30,19 +30,19 @@ struct DirectoryPiecesTests {
   }
 
   /// The queue as a process of a machine sees it.
-  private func queue(_ machine: String, files: Bool = true) throws -> Queue {
+  private func queue(_ machine: String, files: Bool = true) throws -> PlainQueue {
     var location = location
     if !files { location.files = nil }
     return try SharedContainer(etcd: location, companion: directory.path + "/" + machine).queue("q")
   }
 
-  private func stage(_ id: String, _ queue: Queue) throws {
+  private func stage(_ id: String, _ queue: PlainQueue) throws {
     let stage = try queue.sender("a").stage(id, bytes: Int64(Self.content.count))
     let source = try FileDescriptor.open(directory.path + "/source", .readOnly)
     try stage.copy(source, source.status(), durability: .standard, check: {}, copied: { _ in })
   }
 
-  private func send(_ id: String, _ queue: Queue) throws {
+  private func send(_ id: String, _ queue: PlainQueue) throws {
     try stage(id, queue)
     try queue.sender("a").enqueue([QueueAttachment.key: .string(id)])
   }

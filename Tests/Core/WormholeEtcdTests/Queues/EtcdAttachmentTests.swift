@@ -28,11 +28,11 @@ struct EtcdAttachmentTests {
   }
 
   /// The queue as a process of a machine sees it: each has a directory of its own.
-  private func queue(_ machine: String) throws -> Queue {
+  private func queue(_ machine: String) throws -> PlainQueue {
     try SharedContainer(etcd: location, companion: directory.path + "/" + machine).queue("q")
   }
 
-  private func keys(_ queue: Queue) throws -> EtcdQueue {
+  private func keys(_ queue: PlainQueue) throws -> EtcdQueue {
     try #require(queue.store as? EtcdQueue)
   }
 
@@ -42,7 +42,7 @@ struct EtcdAttachmentTests {
     return try FileDescriptor.open(path, .readOnly)
   }
 
-  private func send(_ id: String, _ queue: Queue) throws {
+  private func send(_ id: String, _ queue: PlainQueue) throws {
     let sender = try queue.sender("a")
     let stage = try sender.stage(id, bytes: Int64(content.count))
     let source = try self.source()
@@ -51,7 +51,7 @@ struct EtcdAttachmentTests {
     try sender.enqueue([QueueAttachment.key: .string(id)])
   }
 
-  private func pieces(_ queue: Queue) throws -> [KeyValue] {
+  private func pieces(_ queue: PlainQueue) throws -> [KeyValue] {
     let keys = try keys(queue)
     return try keys.client.read(keys.range(.pieces), until: soon).items
   }
@@ -169,7 +169,7 @@ struct EtcdAttachmentTests {
   }
 
   /// Sends the first two of three pieces, and returns the stage.
-  private func begin(_ id: String, _ queue: Queue) throws -> any AttachmentStage {
+  private func begin(_ id: String, _ queue: PlainQueue) throws -> any AttachmentStage {
     let stage = try queue.sender("a").stage(id, bytes: Int64(content.count))
     let source = try self.source()
     #expect(throws: NeverHappened.self) {
@@ -190,7 +190,7 @@ struct EtcdAttachmentTests {
       source, source.status(), durability: .standard, check: {}, copied: { _ in })
   }
 
-  private func received(_ queue: Queue) throws -> [UInt8]? {
+  private func received(_ queue: PlainQueue) throws -> [UInt8]? {
     let consumer = try queue.consume()
     defer { consumer.close() }
     let entry = try #require(try consumer.next(until: soon))

@@ -35,7 +35,7 @@ struct EtcdRoomTests {
       companion: directory.path + "/here")
   }
 
-  private func send(_ id: String, _ queue: Queue) throws {
+  private func send(_ id: String, _ queue: PlainQueue) throws {
     let sender = try queue.sender("a")
     let source = try FileDescriptor.open(directory.path + "/source", .readOnly)
     let stage = try sender.stage(id, bytes: Int64(Self.size))

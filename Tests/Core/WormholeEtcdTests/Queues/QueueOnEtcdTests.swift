@@ -15,7 +15,7 @@ struct QueueOnEtcdTests {
 
   init() throws { directory = try TemporaryDirectory() }
 
-  private func queue(through endpoint: String? = nil) throws -> Queue {
+  private func queue(through endpoint: String? = nil) throws -> PlainQueue {
     var location = try #require(try TestEngine.etcd.location(of: directory.path))
     if let endpoint { location.endpoints = [endpoint] }
     // The machine may be busy with other tests.
@@ -23,7 +23,7 @@ struct QueueOnEtcdTests {
     return try SharedContainer(etcd: location, companion: directory.path).queue("q")
   }
 
-  private func keys(_ part: QueueKeyPart, of queue: Queue) throws -> [String] {
+  private func keys(_ part: QueueKeyPart, of queue: PlainQueue) throws -> [String] {
     let keys = try #require(queue.store as? EtcdQueue)
     return try keys.client.read(keys.range(part), keysOnly: true, until: soon).items
       .map { String(decoding: $0.key, as: UTF8.self) }
@@ -33,8 +33,8 @@ struct QueueOnEtcdTests {
   func clockAhead() throws {
     let queue = try queue()
     let ahead: UInt64 = 2 * 86_400 * 1_000_000_000
-    let early = Queue(container: queue.container, name: "q") {
-      Queue.nanosecondsSince1970() + ahead
+    let early = PlainQueue(container: queue.container, name: "q") {
+      PlainQueue.nanosecondsSince1970() + ahead
     }
     let first = try early.sender("a").enqueue(1)
     // It comes after that one, which waits.
@@ -46,7 +46,7 @@ struct QueueOnEtcdTests {
       try entry.acknowledge()
     }
     let order = try queue.sender("a").enqueue(3).batch.order
-    #expect(order < Queue.nanosecondsSince1970() + ahead / 2)
+    #expect(order < PlainQueue.nanosecondsSince1970() + ahead / 2)
     // A foreign record of the largest number.
     let keys = try #require(queue.store as? EtcdQueue)
     try keys.client.put(keys.key(.senders, "a"), Array("n fffffffffffffff0".utf8), until: soon)
@@ -83,11 +83,12 @@ struct QueueOnEtcdTests {
   }
 
   /// Stores a batch as it may come from a directory.
-  private func copied(_ entries: [Batch.Entry], to queue: Queue) throws -> EntryFile {
+  private func copied(_ entries: [Batch.Entry], to queue: PlainQueue) throws -> EntryFile {
     let keys = try #require(queue.store as? EtcdQueue)
     let bytes = try Batch(entries).bytes()
     let name = EntryFile(
-      order: Queue.nanosecondsSince1970(), sender: "a", count: entries.count, bytes: bytes.count)
+      order: PlainQueue.nanosecondsSince1970(), sender: "a", count: entries.count,
+      bytes: bytes.count)
     try keys.client.put(keys.entryKey(name), bytes, until: soon)
     return name
   }
@@ -124,8 +125,8 @@ struct QueueOnEtcdTests {
   @Test("keeps shared entries before all that arrived later, whatever the senders' clocks say")
   func sharedAhead() throws {
     let queue = try queue()
-    let ahead = Queue(container: queue.container, name: "q") {
-      Queue.nanosecondsSince1970() + 86_400 * 1_000_000_000
+    let ahead = PlainQueue(container: queue.container, name: "q") {
+      PlainQueue.nanosecondsSince1970() + 86_400 * 1_000_000_000
     }
     let submissions = (0..<3).map { number in
       Submission(.init(payload: PropertyListValue(number)), durability: .standard) { _ in }
@@ -181,7 +182,7 @@ struct QueueOnEtcdTests {
     #expect(try keys(.entries, of: queue) == [] && keys(.claims, of: queue) == [])
   }
 
-  private func queue(through requests: CountedRequests) throws -> Queue {
+  private func queue(through requests: CountedRequests) throws -> PlainQueue {
     let location = EtcdLocation(
       endpoints: [try EtcdNode.shared.get().endpoint], prefix: "counted/\(Nonce.next())")
     return try SharedContainer(
@@ -190,7 +191,7 @@ struct QueueOnEtcdTests {
   }
 
   /// Takes the right of all consumers away, as a successor does first, and the end of their sessions.
-  private func endConsumers(of queue: Queue) throws {
+  private func endConsumers(of queue: PlainQueue) throws {
     let keys = try #require(queue.store as? EtcdQueue)
     for item in try keys.client.read(keys.range(.consumers), until: soon).items {
       _ = try keys.client.commit(
@@ -231,7 +232,7 @@ struct QueueOnEtcdTests {
   }
 
   /// The queue as another process has it, whose opening of the container has looked at it.
-  private func opened(_ queue: Queue, through requests: CountedRequests) throws -> Queue {
+  private func opened(_ queue: PlainQueue, through requests: CountedRequests) throws -> PlainQueue {
     var location = try #require(queue.container.engine as? EtcdContainer).location
     // Containers at one location are one.
     location.lifetime = .seconds(60 + requests.paths.count)

@@ -16,7 +16,7 @@ struct QueueOnFaultyEtcdTests {
 
   init() throws { directory = try TemporaryDirectory() }
 
-  private func queue(_ endpoint: String, prefix: String = "test") throws -> Queue {
+  private func queue(_ endpoint: String, prefix: String = "test") throws -> PlainQueue {
     var location = EtcdLocation(endpoints: [endpoint], prefix: prefix)
     // The session outlives a call that gets no answer.
     location.lifetime = .seconds(60)
@@ -78,8 +78,8 @@ struct QueueOnFaultyEtcdTests {
   private struct Taken {
     let node: EtcdNode
     let proxy: LossyProxy
-    let consumer: Queue.Consumer
-    let entry: QueueEntry
+    let consumer: PlainConsumer
+    let entry: PlainEntry
     let keys: EtcdQueue
     let claim: [UInt8]
   }
@@ -162,7 +162,7 @@ struct QueueOnFaultyEtcdTests {
   /// Marks a taken entry, which etcd does without an answer, and then answers again.
   ///
   /// - Parameter body: Gets the entry, and a look at the marks that etcd has.
-  private func afterLostMark(_ body: (QueueEntry, () throws -> [String]) throws -> Void) throws {
+  private func afterLostMark(_ body: (PlainEntry, () throws -> [String]) throws -> Void) throws {
     let taken = try taken()
     let (proxy, entry, keys, claim) = (taken.proxy, taken.entry, taken.keys, taken.claim)
     func marks() throws -> [String] {

@@ -51,7 +51,7 @@ struct CopyScene {
     let registration = try container.presence("here").enter(content: "content")
     registration.close()
     try fill(container.queue("q"))
-    try fill(Queue(container: container, name: "own", kind: .ownQueue))
+    try fill(PlainQueue(container: container, name: "own", kind: .ownQueue))
     try attach(container.queue("files"))
     let log = container.log("l/o")
     try log.setBounds(.init(messages: 5, bytes: 1 << 20))
@@ -62,7 +62,7 @@ struct CopyScene {
     subscriber.close()
   }
 
-  private func fill(_ queue: Queue) throws {
+  private func fill(_ queue: PlainQueue) throws {
     let (a, b) = (try queue.sender("a"), try queue.sender("b c/d"))
     // Taken twice by consumers that ended, the second one after it had settled some.
     for _ in 0..<2 { try a.enqueue("taken", keepsReceipt: true) }
@@ -73,7 +73,7 @@ struct CopyScene {
     try queue.sender("c").enqueue("processed", keepsReceipt: true)
     let together = try sendTogether(["one", "two"], queue)
     let consumer = try queue.consume()
-    var taken: [QueueEntry] = []
+    var taken: [PlainEntry] = []
     while let entry = try consumer.next(until: .now) {
       switch entry.payload {
       case "kept": try entry.fail("on purpose", isKept: true)
@@ -96,7 +96,7 @@ struct CopyScene {
 
   /// Sends entries as one batch, with receipts.
   private func sendTogether(
-    _ payloads: [PropertyListValue], _ queue: Queue
+    _ payloads: [PropertyListValue], _ queue: PlainQueue
   ) throws -> [QueueEntryID] {
     let outcomes = Mutex<[Result<QueueEntryID, any Error>]>([])
     let submissions = payloads.map { payload in
@@ -110,7 +110,7 @@ struct CopyScene {
   }
 
   /// A file that waits, one that was taken, one that was claimed, and one kept with a failure.
-  private func attach(_ queue: Queue) throws {
+  private func attach(_ queue: PlainQueue) throws {
     let path = directory.path + "/source-" + Nonce.next()
     try FileDescriptor.open(path, [.writeOnly, .create]).writeAll(Self.file)
     let sender = try queue.sender("a")
@@ -150,7 +150,7 @@ struct CopyScene {
       lines.append("last \(last.processID) \(last.program) \(last.content ?? "") \(ended != nil)")
     }
     lines += try words(container.queue("q"))
-    lines += try words(Queue(container: container, name: "own", kind: .ownQueue))
+    lines += try words(PlainQueue(container: container, name: "own", kind: .ownQueue))
     lines += try files(container.queue("files"))
     lines += try words(container.log("l/o"))
     return lines.filter { !$0.hasSuffix(": nothing") }
@@ -179,7 +179,7 @@ struct CopyScene {
     return lines + ["next \(try log.append("next"))"]
   }
 
-  private func words(_ queue: Queue) throws -> [String] {
+  private func words(_ queue: PlainQueue) throws -> [String] {
     var lines: [String] = []
     for name in ["a", "b c/d", "c"] {
       let sender = try queue.sender(name)
@@ -208,7 +208,7 @@ struct CopyScene {
     return lines
   }
 
-  private func files(_ queue: Queue) throws -> [String] {
+  private func files(_ queue: PlainQueue) throws -> [String] {
     var lines: [String] = []
     for failure in try queue.failures() {
       lines.append("failure \(failure.id) \(failure.reason)")

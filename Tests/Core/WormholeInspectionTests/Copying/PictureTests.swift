@@ -177,7 +177,7 @@ struct PictureTests {
     try exists(CopyPauseFile.path, at: container.root.handle().descriptor.rawValue)
   }
 
-  private func waiting(in queue: Queue) throws -> [Int] {
+  private func waiting(in queue: PlainQueue) throws -> [Int] {
     try queue.outstanding().map { $0.payload.intValue ?? -1 }.sorted()
   }
 

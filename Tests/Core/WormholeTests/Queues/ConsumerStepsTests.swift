@@ -34,7 +34,7 @@ struct ConsumerStepsTests {
     let directory = try TemporaryDirectory()
     let looks = Heard<Int>()
     let queue = try directory.container().queue("q")
-    let tenure = ConsumerTenure(
+    let tenure = ConsumerTenure<Int>(
       (source: Fruitless(place: Nowhere(), rest: count, looks: looks), registration: nil),
       DeliveryTerms(OpenQueue(queue)))
     #expect(try tenure.take(until: .now, .now) == nil)
@@ -43,13 +43,16 @@ struct ConsumerStepsTests {
 
   @Test("end at the limit of the call that looks, also with its second look")
   func limit() throws {
-    #expect(try looks(finding: .max) == 2 * (ConsumerSteps.leastSteps + 1))
+    #expect(try looks(finding: .max) == 2 * (ConsumerSteps<Int>.leastSteps + 1))
   }
 
   // A call without time once returned nothing although an entry waited, because the machine was busy.
   @Test("go past some files without an entry, however slow they are")
   func slow() throws {
     // The last look finds nothing more, and so does the second one.
-    #expect(try looks(finding: ConsumerSteps.leastSteps) == ConsumerSteps.leastSteps + 2)
+    #expect(
+      try looks(finding: ConsumerSteps<Int>.leastSteps) == ConsumerSteps<
+        PropertyListValue
+      >.leastSteps + 2)
   }
 }

@@ -11,17 +11,17 @@ import WormholeTestSupport
 @Suite("A queue with delays", .blocking)
 struct QueueDelayTests {
   private let scene: QueueScene
-  private var queue: Queue { scene.queue }
+  private var queue: PlainQueue { scene.queue }
 
   init() throws { scene = try QueueScene() }
 
   /// The same queue with a clock of the test's own, in seconds.
-  private func queue(clock: @escaping @Sendable () -> UInt64) -> Queue {
-    Queue(container: queue.container, name: "q", clock: { clock() * 1_000_000_000 })
+  private func queue(clock: @escaping @Sendable () -> UInt64) -> PlainQueue {
+    PlainQueue(container: queue.container, name: "q", clock: { clock() * 1_000_000_000 })
   }
 
   private func next(
-    _ consumer: Queue.Consumer, within patience: Duration = .seconds(30)
+    _ consumer: PlainConsumer, within patience: Duration = .seconds(30)
   ) throws -> Int? {
     let entry = try consumer.next(until: .now + patience)
     try entry?.acknowledge()

@@ -10,7 +10,7 @@ import WormholeTestSupport
 @Suite("The end of an entry", .blocking)
 struct QueueEndTests {
   let scene: QueueScene
-  var queue: Queue { scene.queue }
+  var queue: PlainQueue { scene.queue }
 
   init() throws { scene = try QueueScene() }
 
@@ -20,7 +20,7 @@ struct QueueEndTests {
     let failures = Mutex<[String]>([])
     let tasks = Mutex<[Task<Void, Never>]>([])
 
-    func wait(for id: QueueEntryID, of sender: Queue.Sender) {
+    func wait(for id: QueueEntryID, of sender: PlainSender) {
       let task = Task {
         do {
           let status = try await sender.finalStatus(of: id)

@@ -115,7 +115,7 @@ import WormholeTestSupport
         try scene.sendTogether([2], from: "a")
         let consumer = try scene.queue.consume()
         let plan = failing(step, .inputOutput)
-        var entries: [QueueEntry] = []
+        var entries: [PlainEntry] = []
         do {
           try Faults.$plan.withValue(plan) {
             while let entry = try consumer.next(until: .now) {

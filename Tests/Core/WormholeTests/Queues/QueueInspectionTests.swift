@@ -111,7 +111,7 @@ struct QueueInspectionTests {
     for number in 0..<5 { try scene.queue.sender("a").enqueue(.integer(Int64(number))) }
     let consumer = try scene.queue.consume()
     let first = try #require(try consumer.next(until: .now))
-    var (found, second): ([Int64?], QueueEntry?) = ([], nil)
+    var (found, second): ([Int64?], PlainEntry?) = ([], nil)
     _ = try scene.queue.forEachListed { entry in
       found.append(entry.payload.int64Value)
       guard found.count == 1 else { return }

@@ -10,7 +10,7 @@ import WormholeTestSupport
 @Suite("An entry with a key", .blocking)
 struct QueueKeyTests {
   let scene: QueueScene
-  var queue: Queue { scene.queue }
+  var queue: PlainQueue { scene.queue }
 
   init() throws { scene = try QueueScene() }
 

@@ -7,7 +7,7 @@ import WormholeTestSupport
 @Suite("A queue shows what is in it, and gives it up", .blocking, .bothEngines)
 struct QueueLookingTests {
   private let scene: QueueScene
-  private var queue: Queue { scene.queue }
+  private var queue: PlainQueue { scene.queue }
 
   init() throws { scene = try QueueScene() }
 

@@ -9,7 +9,7 @@ import WormholeTestSupport
 @Suite("A receipt", .blocking)
 struct QueueReceiptTests {
   let scene: QueueScene
-  var queue: Queue { scene.queue }
+  var queue: PlainQueue { scene.queue }
 
   init() throws { scene = try QueueScene() }
 
@@ -86,7 +86,7 @@ struct QueueReceiptTests {
   func clockSetBack() throws {
     let time = Mutex<UInt64>(2_000)
     let clock: @Sendable () -> UInt64 = { time.withLock { $0 } }
-    let queue = Queue(container: self.queue.container, name: "q", clock: clock)
+    let queue = PlainQueue(container: self.queue.container, name: "q", clock: clock)
     try queue.sender("a").enqueue(0, keepsReceipt: true)
     #expect(try scene.drain() == [.init("a", 0)])
     time.withLock { $0 = 1_000 }
@@ -112,7 +112,7 @@ struct QueueReceiptTests {
 
   #if DEBUG
     private final class Taken: Sendable {
-      let entry = Mutex<QueueEntry?>(nil)
+      let entry = Mutex<PlainEntry?>(nil)
     }
 
     // the sender                                consumer

@@ -10,13 +10,13 @@ import WormholeTestSupport
 @Suite("An entry that its consumer gives back", .blocking)
 struct QueueReleaseTests {
   private let scene: QueueScene
-  private var queue: Queue { scene.queue }
+  private var queue: PlainQueue { scene.queue }
 
   init() throws { scene = try QueueScene() }
 
   private func next(
-    _ consumer: Queue.Consumer, until deadline: ContinuousClock.Instant = .now
-  ) throws -> QueueEntry { try #require(try consumer.next(until: deadline)) }
+    _ consumer: PlainConsumer, until deadline: ContinuousClock.Instant = .now
+  ) throws -> PlainEntry { try #require(try consumer.next(until: deadline)) }
 
   @Test("keeps its deliveries and its pause when the record of its batch is summed up")
   func summedUp() {
@@ -304,9 +304,9 @@ struct QueueReleaseTests {
 struct QueueExpiryTests {
   private static let day: UInt64 = 86_400_000_000_000
 
-  private func queue(_ scene: QueueScene, days: UInt64) -> Queue {
-    Queue(container: scene.queue.container, name: "q") {
-      Queue.nanosecondsSince1970() + days * Self.day
+  private func queue(_ scene: QueueScene, days: UInt64) -> PlainQueue {
+    PlainQueue(container: scene.queue.container, name: "q") {
+      PlainQueue.nanosecondsSince1970() + days * Self.day
     }
   }
 

@@ -12,7 +12,7 @@ import WormholeTestSupport
 /// A queue in its own directory.
 struct QueueScene {
   let directory: TemporaryDirectory
-  let queue: Queue
+  let queue: PlainQueue
 
   /// - Parameter lifetime: how long a process that says nothing is taken for alive on etcd.
   init(lifetime: Duration = .seconds(5)) throws {
@@ -57,7 +57,7 @@ struct QueueScene {
       isRedelivery = again
     }
 
-    init(_ entry: QueueEntry) {
+    init(_ entry: PlainEntry) {
       self.init(entry.sender, entry.payload.intValue ?? -1, again: entry.isRedelivery)
     }
 
@@ -77,7 +77,7 @@ struct QueueScene {
     return try drain(consumer)
   }
 
-  func drain(_ consumer: Queue.Consumer) throws -> [Delivered] {
+  func drain(_ consumer: PlainConsumer) throws -> [Delivered] {
     var all: [Delivered] = []
     while let entry = try consumer.next(until: .now) {
       all.append(Delivered(entry))

@@ -11,7 +11,7 @@ import WormholeTestSupport
 @Suite("A queue", .blocking)
 struct QueueTests {
   let scene: QueueScene
-  var queue: Queue { scene.queue }
+  var queue: PlainQueue { scene.queue }
 
   init() throws { scene = try QueueScene() }
 
@@ -109,7 +109,7 @@ struct QueueTests {
     try eventually("it waits") { consumer.isAwaited }
     cancelled.cancel()
     await #expect(throws: CancellationError.self) { try await cancelled.value }
-    let replaced = Task { () -> QueueEntry? in
+    let replaced = Task { () -> PlainEntry? in
       for try await entry in consumer.entries() { return entry }
       return nil
     }
@@ -128,9 +128,9 @@ struct QueueTests {
     // The first stamp is given only when the others have gathered.
     let gate = DispatchSemaphore(value: 0)
     let isFirst = Atomic(true)
-    let queue = Queue(container: self.queue.container, name: "q") {
+    let queue = PlainQueue(container: self.queue.container, name: "q") {
       if isFirst.exchange(false, ordering: .relaxed) { gate.wait() }
-      return Queue.nanosecondsSince1970()
+      return PlainQueue.nanosecondsSince1970()
     }
     let sender = try queue.sender("a")
     let ids = Mutex<Set<QueueEntryID>>([])
@@ -274,7 +274,7 @@ struct QueueTests {
   func clockSetRight() throws {
     let time = Mutex<UInt64>(7_200_000_000_000)
     let clock: @Sendable () -> UInt64 = { time.withLock { $0 } }
-    let queue = Queue(container: self.queue.container, name: "q", clock: clock)
+    let queue = PlainQueue(container: self.queue.container, name: "q", clock: clock)
     let sender = try queue.sender("a")
     let ahead = try sender.enqueue(0)
     time.withLock { $0 = 1_000_000_000 }
@@ -290,7 +290,7 @@ struct QueueTests {
   func clockSetBack() throws {
     let time = Mutex<UInt64>(2_000)
     let clock: @Sendable () -> UInt64 = { time.withLock { $0 } }
-    let queue = Queue(container: self.queue.container, name: "q", clock: clock)
+    let queue = PlainQueue(container: self.queue.container, name: "q", clock: clock)
     let sender = try queue.sender("a")
     try sender.enqueue(0)
     time.withLock { $0 = 1_000 }

@@ -14,7 +14,7 @@ extension WormholeService: Service {}
 @Suite("A queue's worker with a handler", .blocking)
 struct QueueWorkTests {
   private let scene: QueueScene
-  private var queue: Queue { scene.queue }
+  private var queue: PlainQueue { scene.queue }
   private let handled = Handled()
 
   private final class Handled: Sendable {
@@ -28,7 +28,7 @@ struct QueueWorkTests {
 
   private struct Refusal: Error, CustomStringConvertible { let description = "no paper" }
 
-  private func note(_ entry: QueueEntry) {
+  private func note(_ entry: QueueEntry<some Any>) {
     let text = "\(entry.payload.intValue ?? -1) \(entry.attempt)\(entry.isRedelivery ? "!" : "")"
     handled.withLock { $0.append(text) }
   }
@@ -53,7 +53,7 @@ struct QueueWorkTests {
     try await running.value
   }
 
-  private func entry() async throws -> QueueEntry? {
+  private func entry() async throws -> PlainEntry? {
     let consumer = try await queue.consume()
     return try await consumer.next(until: .now)
   }
@@ -91,7 +91,7 @@ struct QueueWorkTests {
     try await queue.sender("a").enqueue("text")
     try await send(2..<3)
     let jobs = queue.container.queue("q", of: Int.self)
-    try await run(jobs.worker { _, entry in note(entry) }) {
+    try await run(jobs.worker { note($0) }) {
       try queue.failures().count == 1 && !queue.hasEntries()
     }
     #expect(handled.withLock(\.self) == ["0 1", "2 1"])

@@ -163,8 +163,8 @@ struct QueueWorkerTests {
   func status() async throws {
     let sender = try scene.queue.sender("a")
     var ids: [QueueEntryID] = []
-    var workers: [Queue.Consumer] = []
-    var entries: [QueueEntry] = []
+    var workers: [PlainConsumer] = []
+    var entries: [PlainEntry] = []
     for number in 0..<3 {
       ids.append(try await sender.enqueue(PropertyListValue(number)))
       let worker = try await scene.queue.work()
@@ -313,7 +313,7 @@ struct QueueWorkerTests {
     @Test("joins with as many calls beside thirty workers as beside three")
     func costOfJoining() throws {
       try send(0..<1)
-      var workers: [Queue.Consumer] = []
+      var workers: [PlainConsumer] = []
       var counts: [Int] = []
       for number in [3, 30] {
         while workers.count < number { workers.append(try scene.queue.work()) }

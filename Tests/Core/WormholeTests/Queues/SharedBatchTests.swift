@@ -10,11 +10,11 @@ import WormholeTestSupport
 @Suite("Entries that were stored together", .blocking)
 struct SharedBatchTests {
   private let scene: QueueScene
-  private var queue: Queue { scene.queue }
+  private var queue: PlainQueue { scene.queue }
 
   init() throws { scene = try QueueScene() }
 
-  private func take(_ worker: Queue.Consumer) throws -> QueueEntry {
+  private func take(_ worker: PlainConsumer) throws -> PlainEntry {
     try #require(try worker.next(until: .now))
   }
 

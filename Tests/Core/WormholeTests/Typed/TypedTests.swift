@@ -24,13 +24,13 @@ struct TypedTests {
     let jobs = container.queue("print", of: Job.self)
     let sender = try jobs.sender("box office")
     try await sender.enqueue(Job(film: "Metropolis", copies: 2))
-    try await jobs.queue.sender("other").enqueue("no job")
+    try await container.queue("print").sender("other").enqueue("no job")
     try await sender.enqueue(Job(film: "Faust"), durability: .durable)
     var films: [String] = []
     var faults = 0
-    for try await entry in try await jobs.work() {
+    for try await entry in try await jobs.work().entries() {
       do {
-        films.append(try #require(try entry.content).film)
+        films.append(try entry.content.film)
         try entry.acknowledge()
       } catch {
         #expect(entry.sender == "other")
@@ -41,7 +41,7 @@ struct TypedTests {
     }
     #expect(films.sorted() == ["Faust", "Metropolis"])
     #expect(faults == 1)
-    #expect(try jobs.queue.failures().count == 1)
+    #expect(try jobs.failures().count == 1)
   }
 
   @Test("deliver the messages of a log with their numbers")

@@ -129,7 +129,7 @@ struct PeerSweepTests {
 struct FileExpiryTests {
   /// As if what a queue keeps of a file had been there for a day: its name shows when it was sent.
   private func expire(_ scene: FileScene) throws {
-    let queue = Queue(
+    let queue = PlainQueue(
       container: scene.container, name: PeerNames.files("watch"), kind: .ownQueue
     ) { UInt64(Date().timeIntervalSince1970 + 2 * 86_400) * 1_000_000_000 }
     #expect(try queue.expire().count == 1)

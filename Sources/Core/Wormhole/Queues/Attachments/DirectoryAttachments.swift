@@ -3,15 +3,15 @@ import WormholeSystem
 
 /// The attachments of a queue in a directory; see `AttachmentPlace`.
 struct DirectoryAttachments: AttachmentStore {
-  let queue: Queue
+  let queue: PlainQueue
 
   func stage(
-    _ id: String, bytes: Int64, sender: String, for entry: QueueEntry?
+    _ id: String, bytes: Int64, sender: String, for batch: TakenBatch?
   ) throws -> any AttachmentStage {
-    try DirectoryStage(id, queue, sender: sender, for: entry?.batch)
+    try DirectoryStage(id, queue, sender: sender, for: batch)
   }
 
-  func waiting(prefix: String) throws -> [Queue.WaitingAttachment] {
+  func waiting(prefix: String) throws -> [WaitingAttachment] {
     try withPlaceIfAny { place in
       try place.attachmentDirectories().filter { $0.hasPrefix(prefix) }.map { id in
         let content = AttachmentPlace.path(id) + "/" + AttachmentPlace.content
@@ -56,11 +56,11 @@ struct DirectoryAttachments: AttachmentStore {
 /// An attachment that is being created in a directory, locked by this process until it is closed.
 final class DirectoryStage: AttachmentStage {
   let id: String
-  private let queue: Queue
+  private let queue: PlainQueue
   private let sender: String
   private let directory: SharedDescriptor
 
-  init(_ id: String, _ queue: Queue, sender: String, for batch: TakenBatch?) throws {
+  init(_ id: String, _ queue: PlainQueue, sender: String, for batch: TakenBatch?) throws {
     self.id = id
     self.queue = queue
     self.sender = sender

@@ -134,10 +134,10 @@ extension QueueEntry {
 /// The engine's operations for the attachments of a `Queue`.
 package protocol AttachmentStore: Sendable {
   func stage(
-    _ id: String, bytes: Int64, sender: String, for entry: QueueEntry?
+    _ id: String, bytes: Int64, sender: String, for batch: TakenBatch?
   ) throws -> any AttachmentStage
 
-  func waiting(prefix: String) throws -> [Queue.WaitingAttachment]
+  func waiting(prefix: String) throws -> [WaitingAttachment]
   func rename(_ id: String, to newID: String) throws -> Bool
   func remove(_ id: String) throws
   func entry(of sender: String, attachmentPrefix prefix: String) throws -> QueueEntryID?
@@ -163,19 +163,19 @@ package protocol AttachmentStage: Sendable {
   ) throws
 }
 
-extension Queue.Sender {
+extension QueueSender {
   /// Begins an attachment; the entry that names it is sent when it is complete.
   ///
   /// - Parameters:
   ///   - id: up to 128 letters, digits, dots and hyphens that name no other attachment, and never did.
   ///   - bytes: the size of its content.
-  ///   - entry: the entry of another queue that is being forwarded: the attachment is begun only if
-  ///     that entry's consumer was not replaced.
+  ///   - batch: that of an entry of another queue that is being forwarded: the attachment is begun
+  ///     only if that entry's consumer was not replaced.
   /// - Throws: `AppGroupError`: errors of the engine; `tooLarge` for a file beyond the limit of
   ///   etcd; `unsupportedValue` for any other id; `leaseLost` if the consumer was replaced.
   /// - Complexity: about ten system calls; on etcd one transaction.
   package func stage(
-    _ id: String, bytes: Int64, for entry: QueueEntry? = nil
+    _ id: String, bytes: Int64, for batch: TakenBatch? = nil
   ) throws -> any AttachmentStage {
     guard AttachmentPlace.isID(id) else {
       throw AppGroupError(
@@ -184,25 +184,25 @@ extension Queue.Sender {
     }
     return try queue.attempt("begin an attachment of") {
       try queue.attachments.stage(
-        id, bytes: bytes, sender: EncodedName(name).component, for: entry)
+        id, bytes: bytes, sender: EncodedName(name).component, for: batch)
     }
+  }
+}
+
+/// An attachment that is not yet taken.
+package struct WaitingAttachment: Sendable, Hashable {
+  package let id: String
+  package let isWhole: Bool
+
+  package init(id: String, isWhole: Bool) {
+    self.id = id
+    self.isWhole = isWhole
   }
 }
 
 /// Information on attachments for senders.
 extension Queue {
-  /// An attachment that is not yet taken.
-  package struct WaitingAttachment: Sendable, Hashable {
-    package let id: String
-    package let isWhole: Bool
-
-    package init(id: String, isWhole: Bool) {
-      self.id = id
-      self.isWhole = isWhole
-    }
-  }
-
-  fileprivate var attachments: any AttachmentStore { container.engine.attachments(of: self) }
+  fileprivate var attachments: any AttachmentStore { container.engine.attachments(of: plain) }
 
   private func looking<Result>(_ body: (any AttachmentStore) throws -> Result) throws -> Result {
     try attempt("look at the attachments of") { try body(attachments) }

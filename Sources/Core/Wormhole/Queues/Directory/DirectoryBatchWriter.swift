@@ -4,7 +4,7 @@ import WormholeSystem
 
 /// The writer of a sender's batches, one after another: stamps them, checks the limits, and stores.
 final class DirectoryBatchWriter: BatchWriter {
-  private let queue: Queue
+  private let queue: PlainQueue
   private let directory: OpenQueue
   private let sender: String
   private let state: Mutex<State>
@@ -21,7 +21,7 @@ final class DirectoryBatchWriter: BatchWriter {
     var durable: FileStatus?
   }
 
-  init(_ queue: Queue, _ sender: String, limits: Queue.Limits) {
+  init(_ queue: PlainQueue, _ sender: String, limits: QueueLimits) {
     self.queue = queue
     directory = OpenQueue(queue)
     self.sender = sender

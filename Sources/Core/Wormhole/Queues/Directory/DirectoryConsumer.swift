@@ -22,7 +22,7 @@ struct DirectoryConsumer: ConsumerSource {
     }
   }
 
-  private let queue: Queue
+  private let queue: PlainQueue
   /// The name of the directory in `taken/` that this consumer takes into.
   private let ownName: String
   private let names = TakenNames()

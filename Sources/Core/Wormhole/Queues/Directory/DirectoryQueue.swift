@@ -4,11 +4,11 @@ import WormholeSystem
 
 /// A queue in its directory; see `QueueDirectory`.
 struct DirectoryQueue: QueueStore {
-  let queue: Queue
+  let queue: PlainQueue
 
   var path: String { queue.directory.path }
 
-  func outlet(for sender: String, _ limits: Queue.Limits) -> any BatchWriter {
+  func outlet(for sender: String, _ limits: QueueLimits) -> any BatchWriter {
     DirectoryBatchWriter(queue, sender, limits: limits)
   }
 
@@ -257,10 +257,10 @@ final class OpenQueue: Sendable {
     let opened: UInt64
   }
 
-  let queue: Queue
+  let queue: PlainQueue
   private let held = Mutex<Held?>(nil)
 
-  init(_ queue: Queue) { self.queue = queue }
+  init(_ queue: PlainQueue) { self.queue = queue }
 
   /// Returns the directory.
   ///

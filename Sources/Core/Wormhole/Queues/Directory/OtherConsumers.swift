@@ -33,14 +33,14 @@ struct OtherConsumers {
     var hasHidden = false
   }
 
-  private let queue: Queue
+  private let queue: PlainQueue
   /// The exclusive registration of this process, at the beginning.
   private let role: String?
   /// The live registrations that need no look, except whether their processes are stopped.
   var watched: [String: PresenceMember] = [:]
   private var suspendedSince: [String: ContinuousClock.Instant] = [:]
 
-  init(of queue: Queue, role: String? = nil) {
+  init(of queue: PlainQueue, role: String? = nil) {
     self.queue = queue
     self.role = role
   }
@@ -143,7 +143,7 @@ struct OtherConsumers {
   }
 
   /// - Returns: nil if it is no longer present.
-  static func owner(of directory: String, in queue: Queue) throws -> PresenceMember? {
+  static func owner(of directory: String, in queue: PlainQueue) throws -> PresenceMember? {
     isWorker(directory)
       ? try queue.role.place.living(id(directory)) : try queue.role.place.roleHolder()
   }

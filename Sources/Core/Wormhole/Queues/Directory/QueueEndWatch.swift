@@ -22,7 +22,7 @@ final class QueueEndWatch: QueueEndWatching {
     var isRenewing = false
   }
 
-  private let queue: Queue
+  private let queue: PlainQueue
   private weak let ends: QueueEnds?
   private let state = Mutex(State())
   /// The queue on which watches are created, one call after another.
@@ -30,7 +30,7 @@ final class QueueEndWatch: QueueEndWatching {
 
   private var rootPath: String { queue.directory.root.path }
 
-  init(_ queue: Queue, _ ends: QueueEnds) throws {
+  init(_ queue: PlainQueue, _ ends: QueueEnds) throws {
     self.queue = queue
     self.ends = ends
     try control.sync {

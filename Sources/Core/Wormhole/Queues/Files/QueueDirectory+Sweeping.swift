@@ -165,7 +165,7 @@ extension QueueDirectory {
 /// lost the lease while it was stopped removes nothing more (ENOENT). A sender or worker that
 /// arrives at the same moment finds a part missing, creates all of them again, and stores its entry
 /// there; the directory is then not empty, and stays.
-extension Queue {
+extension PlainQueue {
   /// - Returns: whether all parts are gone except for the lease.
   package func removeParts() throws -> Bool {
     let role = role.place

@@ -89,7 +89,7 @@ extension EtcdQueue: AttachmentStore {
 
   // MARK: Looking
 
-  func waiting(prefix: String) throws -> [Queue.WaitingAttachment] {
+  func waiting(prefix: String) throws -> [WaitingAttachment] {
     try manifests(prefix: prefix).map { .init(id: $0.id, isWhole: $0.manifest.isWhole) }
   }
 

@@ -13,7 +13,7 @@ final class EtcdStage: AttachmentStage {
   private let session: EtcdSession
 
   init(
-    _ id: String, _ bytes: Int64, sender: String, in store: EtcdQueue, for entry: QueueEntry?
+    _ id: String, _ bytes: Int64, sender: String, in store: EtcdQueue, for batch: TakenBatch?
   ) throws {
     self.id = id
     self.store = store
@@ -32,10 +32,10 @@ final class EtcdStage: AttachmentStage {
     manifest.isInDirectory = store.pieces.isInDirectory
     self.manifest = manifest
     // The consumer that has the entry was not replaced.
-    let fence = (entry?.batch.store as? EtcdTaken).map { [$0.fence] } ?? []
+    let fence = (batch?.store as? EtcdTaken).map { [$0.fence] } ?? []
     (session, begun) = try store.files.underSession { [manifest] session in
       guard let begun = try store.begin(id, manifest, if: fence, session: session)
-      else { throw (entry?.batch.queue ?? queue).replaced() }
+      else { throw (batch?.queue ?? queue).replaced() }
       return (session, begun)
     }
   }
@@ -94,8 +94,8 @@ final class EtcdStage: AttachmentStage {
 
 extension EtcdQueue {
   func stage(
-    _ id: String, bytes: Int64, sender: String, for entry: QueueEntry?
+    _ id: String, bytes: Int64, sender: String, for batch: TakenBatch?
   ) throws -> any AttachmentStage {
-    try EtcdStage(id, bytes, sender: sender, in: self, for: entry)
+    try EtcdStage(id, bytes, sender: sender, in: self, for: batch)
   }
 }

@@ -15,7 +15,7 @@ struct DirectorySource: CopySource {
     }
     for kind in [NameKind.queue, .ownQueue] {
       try forEach(kind, &faults, body) { name, put in
-        let queue = Queue(container: container, name: name, kind: kind)
+        let queue = PlainQueue(container: container, name: name, kind: kind)
         guard let place = try queue.open() else { return }
         try QueueKeys(place: place).read {
           try put(CopiedKey(letter: .queue, isOwn: kind.isOwn, name: name, part: $0, value: $1))

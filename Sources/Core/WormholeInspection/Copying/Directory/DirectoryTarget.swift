@@ -121,7 +121,7 @@ final class DirectoryTarget: CopyTarget {
   private func writer(for item: CopiedKey) throws -> QueueWriter {
     if let queue, queue.name == item.name, queue.isOwn == item.isOwn { return queue.writer }
     try finishQueue()
-    let place = try Queue(container: container, name: item.name, kind: item.kind).openOrMake()
+    let place = try PlainQueue(container: container, name: item.name, kind: item.kind).openOrMake()
     let writer = try QueueWriter(place)
     queue = (item.name, item.isOwn, writer)
     return writer

@@ -51,7 +51,7 @@ extension CommandDescription {
     let deadline = arguments.deadline()
     let waits = arguments.text("wait") != nil
     // Opened for the first value: without one, no container is made.
-    var opened: Queue.Sender?
+    var opened: PlainSender?
     try arguments.forEachEntry(environment) { value in
       // Not by `??`: with the compiler 6.3 a failed opening would end the program by a signal.
       let sender = if let opened { opened } else { try arguments.openSender(environment) }
@@ -145,7 +145,7 @@ private let removalReason = "'queue remove' has removed it"
 
 extension ParsedArguments {
   /// Removes everything that waits, and prints how many entries that was.
-  fileprivate func removeAll(of queue: Queue?, _ environment: CommandEnvironment) throws {
+  fileprivate func removeAll(of queue: PlainQueue?, _ environment: CommandEnvironment) throws {
     guard let queue else { return try environment.print(line: "0") }
     try confirm("Remove everything that waits in \(queue.name.quoted)?", environment)
     // By default each of its steps may take that long.
@@ -155,7 +155,7 @@ extension ParsedArguments {
   }
 
   /// The queue, without making anything; nil if there is no container.
-  func existingQueue() throws -> Queue? {
+  func existingQueue() throws -> PlainQueue? {
     try container.openExisting()?.queue(requiredText("name"))
   }
 
@@ -184,8 +184,8 @@ extension ParsedArguments {
   /// Runs an action for each given entry, or with `--failed` for each that has failed; it returns
   /// why it is impossible, or nil.
   fileprivate func forEachFailure(
-    to verb: String, in queue: Queue?, _ environment: CommandEnvironment,
-    _ action: (Queue, QueueEntryID) throws -> String?
+    to verb: String, in queue: PlainQueue?, _ environment: CommandEnvironment,
+    _ action: (PlainQueue, QueueEntryID) throws -> String?
   ) throws {
     let failed = has("failed") ? try queue?.failures().map(\.id.description) ?? [] : []
     try forEachID(to: verb, environment, failed: failed) { text in
@@ -197,7 +197,7 @@ extension ParsedArguments {
   }
 
   /// Opens the container with a look at the sender's part of the queue.
-  fileprivate func openSender(_ environment: CommandEnvironment) throws -> Queue.Sender {
+  fileprivate func openSender(_ environment: CommandEnvironment) throws -> PlainSender {
     let name = requiredText("name")
     let own = sessionName(environment)
     let first = Prefetch.queue(name, sender: EncodedName(own))

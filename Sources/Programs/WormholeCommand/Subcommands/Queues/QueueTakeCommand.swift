@@ -173,7 +173,7 @@ extension CommandDescription {
 extension ParsedArguments {
   /// Prints entries, each of which another program answers on standard input.
   fileprivate func printAnswered(
-    _ worker: Queue.Consumer, after first: QueueEntry?, until deadline: ContinuousClock.Instant,
+    _ worker: PlainConsumer, after first: PlainEntry?, until deadline: ContinuousClock.Instant,
     _ interruption: Interruption, _ reportWaiting: (ContinuousClock.Instant) -> Void,
     _ environment: CommandEnvironment
   ) throws {
@@ -196,7 +196,7 @@ extension ParsedArguments {
 
   /// Returns the status of a command that finds no entry in its time.
   fileprivate func statusWithoutEntry(
-    in queue: Queue, _ environment: CommandEnvironment
+    in queue: PlainQueue, _ environment: CommandEnvironment
   ) -> ExitStatus {
     if has("drain") { return .done }
     guard duration("timeout") == .zero else { return .deadline }
@@ -212,8 +212,8 @@ extension ParsedArguments {
 
   /// Joins the queue: one process at a time, and none beside a consumer that has the queue alone.
   fileprivate func join(
-    _ queue: Queue, until deadline: ContinuousClock.Instant, _ environment: CommandEnvironment
-  ) throws -> Queue.Consumer {
+    _ queue: PlainQueue, until deadline: ContinuousClock.Instant, _ environment: CommandEnvironment
+  ) throws -> PlainConsumer {
     let deadline = max(deadline, .now + Self.othersJoiningTime)
     var last: Int32?
     var hasReported = false

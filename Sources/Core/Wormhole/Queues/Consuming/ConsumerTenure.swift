@@ -21,18 +21,18 @@ package struct ConsumerTerms: Sendable {
 }
 
 /// A consumer's time from joining to its end, or to its loss. Thread-safe.
-final class ConsumerTenure: Sendable {
+final class ConsumerTenure<Content: Codable & Sendable>: Sendable {
   let place: any ConsumerMembership
   private let deliveries: DeliveryTerms
   private let registration: PresenceRegistration?
   /// Taken only by one caller of `next` at a time, for as long as its look lasts.
-  private let steps: Mutex<ConsumerSteps>
+  private let steps: Mutex<ConsumerSteps<Content>>
   /// The queue's watches, which wake a caller of `next`. Nil before they begin, empty after.
   private let watches = Mutex<[any Cancelling]?>(nil)
 
   /// Returns the wait of a process that becomes a consumer, for the consumers in its way.
   static func entry(
-    _ queue: Queue, _ terms: ConsumerTerms, _ wake: WakeLatch,
+    _ queue: PlainQueue, _ terms: ConsumerTerms, _ wake: WakeLatch,
     until deadline: ContinuousClock.Instant?
   ) -> sending any Waiting<ConsumerTenure> {
     let deliveries = DeliveryTerms(OpenQueue(queue), terms, wake)
@@ -51,7 +51,7 @@ final class ConsumerTenure: Sendable {
     steps = Mutex(ConsumerSteps(membership.source, deliveries))
   }
 
-  private var queue: Queue { deliveries.queue }
+  private var queue: PlainQueue { deliveries.queue }
   private var terms: ConsumerTerms { deliveries.consumer }
   private var wake: WakeLatch { deliveries.wake }
 
@@ -60,7 +60,7 @@ final class ConsumerTenure: Sendable {
   /// - Parameter limit: The end of a look that finds much but no entry.
   func take(
     until deadline: ContinuousClock.Instant?, _ limit: ContinuousClock.Instant?
-  ) throws -> QueueEntry? {
+  ) throws -> QueueEntry<Content>? {
     try steps.withLock { steps in
       if steps.isFirstLook, let entry = try steps.next(until: deadline, limit) { return entry }
       try watch()
@@ -146,7 +146,7 @@ extension Queue {
 
 /// The steps of a consumer, none of which waits: due entries that were given back, then those that
 /// its source takes.
-struct ConsumerSteps {
+struct ConsumerSteps<Content: Codable & Sendable> {
   private let terms: DeliveryTerms
   var source: any ConsumerSource
   private var hasLooked = false
@@ -157,7 +157,7 @@ struct ConsumerSteps {
   /// The steps of this look that have found no entry.
   private var steps = 0
   /// A look may always make this many: on a busy machine a single one may outlast any time limit.
-  static let leastSteps = 100
+  static var leastSteps: Int { 100 }
 
   init(_ source: any ConsumerSource, _ terms: DeliveryTerms) {
     self.source = source
@@ -177,7 +177,7 @@ struct ConsumerSteps {
   /// - Throws: `leaseLost` if this consumer was replaced.
   mutating func next(
     until deadline: ContinuousClock.Instant?, _ limit: ContinuousClock.Instant?
-  ) throws -> QueueEntry? {
+  ) throws -> QueueEntry<Content>? {
     if !wasReleased, let entry = try nextReleased(until: deadline) { return entry }
     steps = 0
     while true {
@@ -202,7 +202,7 @@ struct ConsumerSteps {
 
   private mutating func nextReleased(
     until deadline: ContinuousClock.Instant?
-  ) throws -> QueueEntry? {
+  ) throws -> QueueEntry<Content>? {
     while let released = terms.takeDue() {
       // Ended in the meantime by the consumer that had it first.
       guard !released.batch.isSettled(released.index) else { continue }
@@ -223,9 +223,9 @@ struct ConsumerSteps {
   /// - Parameter limit: after it, the rest of the batch waits for the next call.
   private mutating func nextOfCurrent(
     until deadline: ContinuousClock.Instant?, _ limit: ContinuousClock.Instant?
-  ) throws -> QueueEntry? {
+  ) throws -> QueueEntry<Content>? {
     while let (batch, index) = current, index < batch.entries.count {
-      var entry: QueueEntry?
+      var entry: QueueEntry<Content>?
       if batch.isSettled(index) {
         entry = nil
       } else if let due = batch.due(index) {
@@ -244,7 +244,7 @@ struct ConsumerSteps {
   /// - Returns: nil if it has ended instead.
   private mutating func deliver(
     _ batch: TakenBatch, _ index: Int, until deadline: ContinuousClock.Instant?
-  ) throws -> QueueEntry? {
+  ) throws -> QueueEntry<Content>? {
     let entry = batch.entries[index]
     guard let payload = entry.payload, entry.expiry?.hasPassed != true else {
       try batch.settle(
@@ -297,7 +297,7 @@ package final class DeliveryTerms: Sendable {
     self.wake = wake
   }
 
-  package var queue: Queue { directory.queue }
+  package var queue: PlainQueue { directory.queue }
   package var isWorker: Bool { consumer.isWorker }
 
   func begin(_ batch: TakenBatch) { taken.withLock { $0[ObjectIdentifier(batch)] = batch } }

@@ -9,14 +9,16 @@ extension Queue {
   /// - It throws: the attempt has failed. After a pause, which doubles with each attempt up to an hour,
   ///   the entry is delivered again; after the last attempt it has failed and is kept. The error is the
   ///   reason, as `failures()` and `wormhole queue list` show it.
+  /// - The content has another shape: the closure is not called, and the entry has failed and is kept.
   /// - The entry is lost, because this process was stopped: another worker has it, and this one
   ///   continues with the next. `Diagnostics` reports it.
   /// - The task is cancelled: no further entry begins. Those in hand may end within the grace; then
   ///   their tasks are cancelled, and what has not ended is given back. That is not an attempt.
   ///
   /// ```swift
-  /// try await container.queue("jobs").work(attempts: 3, concurrency: 4) { job in
-  ///   print(job.payload, job.isRedelivery ? "again" : "")
+  /// let jobs = container.queue("jobs", of: [String].self)
+  /// try await jobs.work(attempts: 3, concurrency: 4) { job in
+  ///   print(try job.content, job.isRedelivery ? "again" : "")
   /// }
   /// ```
   ///
@@ -29,11 +31,11 @@ extension Queue {
   ///   - handler: Handles an entry, in a task of its own.
   /// - Throws: `AppGroupError` if entries can no longer be taken, for an error that does not pass by
   ///   itself. The entries in hand end first, as after a cancellation.
-  /// - Complexity: As `Consumer.next` and `QueueEntry.acknowledge`, and a thread for that.
+  /// - Complexity: As `QueueConsumer.next` and `QueueEntry.acknowledge`, and a thread for that.
   public func work(
     attempts: Int? = nil, backoff: Duration = .seconds(1), concurrency: Int = 1,
     grace: Duration = .seconds(10),
-    _ handler: @escaping @Sendable (QueueEntry) async throws -> Void
+    _ handler: @escaping @Sendable (QueueEntry<Content>) async throws -> Void
   ) async throws {
     try await worker(
       attempts: attempts, backoff: backoff, concurrency: concurrency, grace: grace, handler
@@ -51,7 +53,7 @@ extension Queue {
   public func worker(
     attempts: Int? = nil, backoff: Duration = .seconds(1), concurrency: Int = 1,
     grace: Duration = .seconds(10),
-    _ handler: @escaping @Sendable (QueueEntry) async throws -> Void
+    _ handler: @escaping @Sendable (QueueEntry<Content>) async throws -> Void
   ) -> WormholeService {
     WormholeService {
       try await QueueWork(
@@ -70,18 +72,18 @@ extension QueueEntry {
 }
 
 /// The work of one `run`.
-private struct QueueWork: Sendable {
-  let queue: Queue
+private struct QueueWork<Content: Codable & Sendable>: Sendable {
+  let queue: Queue<Content>
   let attempts: Int?
   let backoff: Duration
   let concurrency: Int
   let grace: Duration
-  let handler: @Sendable (QueueEntry) async throws -> Void
+  let handler: @Sendable (QueueEntry<Content>) async throws -> Void
   private let jobs = JobsInHand()
 
   init(
-    queue: Queue, attempts: Int?, backoff: Duration, concurrency: Int, grace: Duration,
-    handler: @escaping @Sendable (QueueEntry) async throws -> Void
+    queue: Queue<Content>, attempts: Int?, backoff: Duration, concurrency: Int, grace: Duration,
+    handler: @escaping @Sendable (QueueEntry<Content>) async throws -> Void
   ) {
     (self.queue, self.attempts, self.backoff) = (queue, attempts, backoff)
     (self.concurrency, self.grace, self.handler) = (concurrency, grace, handler)
@@ -103,7 +105,7 @@ private struct QueueWork: Sendable {
   }
 
   /// Waits for a consumer that has the queue alone, however long it takes.
-  private func join() async throws -> Queue.Consumer {
+  private func join() async throws -> QueueConsumer<Content> {
     while true {
       do {
         return try await queue.work(until: .now + .seconds(86_400), attempts: attempts)
@@ -113,7 +115,7 @@ private struct QueueWork: Sendable {
     }
   }
 
-  private func end(_ consumer: Queue.Consumer) async throws {
+  private func end(_ consumer: QueueConsumer<Content>) async throws {
     let isOver = try await jobs.wait(until: { $0 == 0 }, or: .now + grace)
     if !isOver {
       jobs.cancelAll()
@@ -124,21 +126,26 @@ private struct QueueWork: Sendable {
     try await Blocking.run { consumer.close() }
   }
 
-  private func handle(_ entry: QueueEntry) async {
+  private func handle(_ entry: QueueEntry<Content>) async {
+    do {
+      _ = try entry.content
+    } catch {
+      return await settle(entry) { try entry.fail("\(error)", isKept: true) }
+    }
     do {
       try await handler(entry)
       await settle(entry) { try entry.acknowledge() }
     } catch {
       // It was cut off at the end of the grace, which is not its fault.
       if Task.isCancelled { return await settle(entry) { try entry.giveBack() } }
-      let pause = QueueEntry.pause(after: entry.attempt, backoff: backoff)
+      let pause = PlainEntry.pause(after: entry.attempt, backoff: backoff)
       await settle(entry) { try entry.retry(after: pause, because: "\(error)") }
     }
   }
 
   /// Repeats a step that ends a delivery until it succeeds, the entry is lost, or the work ends.
   private func settle(
-    _ entry: QueueEntry, _ step: @escaping @Sendable () throws -> Void
+    _ entry: QueueEntry<Content>, _ step: @escaping @Sendable () throws -> Void
   ) async {
     while true {
       do {
@@ -164,7 +171,9 @@ private final class JobsInHand: Sendable {
   private let state = Mutex(State())
   private let latch = WakeLatch()
 
-  func begin(_ entry: QueueEntry, _ handle: @escaping @Sendable (QueueEntry) async -> Void) {
+  func begin<Content>(
+    _ entry: QueueEntry<Content>, _ handle: @escaping @Sendable (QueueEntry<Content>) async -> Void
+  ) {
     let number = state.withLock { state in
       state.last += 1
       state.tasks[state.last] = .some(nil)

@@ -1,0 +1,392 @@
+import Synchronization
+import WormholeSystem
+
+extension Queue {
+  /// Becomes the queue's consumer, until `close()`, until the consumer is released, or until the
+  /// process ends. There is one consumer at a time; a stopped one is replaced.
+  ///
+  /// - Parameters:
+  ///   - deadline: how long to wait for the current consumer; a past deadline means "only if there
+  ///     is none". By default 10 seconds from now.
+  ///   - attempts: after this many attempts, including those of earlier consumers, an entry that has
+  ///     not ended fails: it is kept, and `failures()` lists it. By default any number.
+  /// - Throws: `AppGroupError.Code.timedOut`, whose `holder` is the current consumer; or errors of
+  ///   the file system.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func consume(
+    until deadline: ContinuousClock.Instant? = nil, attempts: Int? = nil
+  ) throws -> QueueConsumer<Content> {
+    try join(ConsumerTerms(attempts), until: deadline)
+  }
+
+  /// Becomes the queue's consumer; see the form without `async`.
+  public func consume(
+    until deadline: ContinuousClock.Instant? = nil, attempts: Int? = nil
+  ) async throws -> QueueConsumer<Content> {
+    try await join(ConsumerTerms(attempts), until: deadline)
+  }
+
+  /// Becomes one of the queue's workers: each entry goes to one of them, until `close()`, until the
+  /// consumer is released, or until the process ends. Entries that a worker has not acknowledged
+  /// when it dies, or when it has been stopped for 50 ms, are delivered to the others, marked; a
+  /// stopped worker is noticed within a second.
+  ///
+  /// The entries of one sender are taken in their order, and several workers may handle them at the same
+  /// time; a sender that needs strict order gets it from `consume`. Entries that were stored together,
+  /// because their sender sent faster than it stored, are shared; on etcd they go to one worker.
+  ///
+  /// Workers wait for a consumer that has the queue alone. A consumer does not wait for workers: if
+  /// it begins beside them, it takes its share, as they do.
+  ///
+  /// - Parameters:
+  ///   - deadline: how long to wait for a consumer that has the queue alone; by default 10 seconds
+  ///     from now.
+  ///   - attempts: see `consume`.
+  /// - Throws: `AppGroupError`: as `consume`.
+  /// - Complexity: as `consume`, and a registration; watches begin with the second entry or a wait.
+  ///   Beside other workers, a look every three seconds at one of them, however many there are.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func work(
+    until deadline: ContinuousClock.Instant? = nil, attempts: Int? = nil
+  ) throws -> QueueConsumer<Content> {
+    try join(
+      ConsumerTerms(attempts, isWorker: true), until: deadline)
+  }
+
+  /// Becomes one of the queue's workers; see the form without `async`.
+  public func work(
+    until deadline: ContinuousClock.Instant? = nil, attempts: Int? = nil
+  ) async throws -> QueueConsumer<Content> {
+    try await join(
+      ConsumerTerms(attempts, isWorker: true), until: deadline)
+  }
+
+  package func join(
+    _ terms: ConsumerTerms, until deadline: ContinuousClock.Instant?
+  ) throws -> QueueConsumer<Content> {
+    try joining(terms, until: deadline).run()
+  }
+
+  package func join(
+    _ terms: ConsumerTerms, until deadline: ContinuousClock.Instant?
+  ) async throws -> QueueConsumer<Content> {
+    try await runSuspending { joining(terms, until: deadline) }
+  }
+
+  private func joining(
+    _ terms: ConsumerTerms, until deadline: ContinuousClock.Instant?
+  ) -> sending any Waiting<QueueConsumer<Content>> {
+    let wake = WakeLatch()
+    // All attempts together wait this long, not each one.
+    let deadline = deadline ?? .now + SharedContainer.standardWait
+    var entry = ConsumerTenure<Content>.entry(plain, terms, wake, until: deadline)
+    return StepwiseWait {
+      do {
+        return try entry.step().then { .done(QueueConsumer(self, terms, wake: wake, tenure: $0)) }
+      } catch let error as AppGroupError
+        where error.code == .leaseLost && !LeaseFault.failingToJoin.isActive
+      {
+        // Stopped while it joined, and replaced: it has begun nothing.
+        entry = ConsumerTenure<Content>.entry(plain, terms, wake, until: deadline)
+        return .again
+      }
+    }
+  }
+}
+
+/// A queue's consumer, or one of its workers. Thread-safe.
+///
+/// ```swift
+/// let consumer = try await container.queue("jobs", of: String.self).consume()
+/// while let entry = try await consumer.next(until: .now + .seconds(5)) {
+///   print(try entry.content)
+///   try entry.acknowledge()
+/// }
+/// consumer.close()
+/// ```
+public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
+  /// The queue.
+  public let queue: Queue<Content>
+  private let terms: ConsumerTerms
+  private let wake: WakeLatch
+  private let state: Mutex<State>
+
+  private struct State {
+    /// The current tenure, or the last one.
+    var tenure: ConsumerTenure<Content>
+    var count = 1
+    /// Why it has to join again.
+    var loss: AppGroupError?
+    var isClosed = false
+    /// The latch of a caller of `next` that joins again.
+    var turn: WakeLatch?
+  }
+
+  init(
+    _ queue: Queue<Content>, _ terms: ConsumerTerms, wake: WakeLatch,
+    tenure: ConsumerTenure<Content>
+  ) {
+    self.queue = queue
+    self.terms = terms
+    self.wake = wake
+    state = Mutex(State(tenure: tenure))
+  }
+
+  deinit { close() }
+
+  /// A descriptor for the program that handles an entry: see `PresenceRegistration.inheritable`.
+  package var inheritable: Int32? { state.withLock(\.tenure).inheritable }
+
+  /// Closes the consumer. Unacknowledged entries go to the next one as if given back: what this
+  /// one did with them is not an attempt. A caller waiting in `next` is woken with
+  /// `invalidToken`. Further calls have no effect.
+  public func close() { end(asDeath: false) }
+
+  /// Closes the consumer as the death of its process would, for other processes; here as `close`.
+  package func abandon() { end(asDeath: true) }
+
+  private func end(asDeath: Bool) {
+    let (tenure, turn) = state.withLock { state in
+      state.isClosed = true
+      return (state.tenure, state.turn)
+    }
+    tenure.end(asDeath: asDeath)
+    turn?.raise()
+    wake.raise()
+  }
+
+  /// Promises that this consumer takes no entry after the current one, unless it loses or gives
+  /// back that one, and is then closed. On etcd it leaves in the transaction that ends the entry.
+  package func takesNoMore() { state.withLock(\.tenure).takesNoMore() }
+
+  /// When its next entry to be tried again is due; nil if it has none.
+  package var nextRetry: ContinuousClock.Instant? { state.withLock(\.tenure).nextRetry }
+
+  /// How often it has joined, including the first time.
+  package var tenures: Int { state.withLock(\.count) }
+
+  /// Returns whether no entry waits, not even a delayed one, and every taken entry is
+  /// acknowledged.
+  ///
+  /// - Throws: `AppGroupError.Code.leaseLost` after this consumer was replaced, until `next` has
+  ///   joined again; otherwise as `next`.
+  /// - Complexity: two listings, of waiting and of taken entries.
+  public func isIdle() throws -> Bool { try isIdle(countsTaken: true) }
+
+  /// - Parameter countsTaken: Whether entries that were taken and left for later count.
+  package func isIdle(countsTaken: Bool) throws -> Bool {
+    try queue.attempt("consume") {
+      try confirmOpen()
+      let (tenure, loss) = state.withLock { ($0.tenure, $0.loss) }
+      if let loss { throw loss }
+      return try tenure.place.isIdle(countsTaken: countsTaken)
+    }
+  }
+
+  /// Calls a handler whenever `next` may have something new: an entry was stored, another
+  /// consumer replaced this one, or this one was closed. Callers check `next` after setting the
+  /// handler.
+  ///
+  /// - Parameter handler: called on the monitor's thread, so it must be short; replaces the
+  ///   previous one.
+  package func onWake(_ handler: @escaping @Sendable () -> Void) { wake.call(handler) }
+
+  /// Takes the next entry, and waits for one if there is none. Earlier entries that are not
+  /// acknowledged yet do not prevent this. One caller waits at a time; a second task ends the program.
+  ///
+  /// A consumer that was replaced, because its process was stopped, joins again within this call: a
+  /// worker at once, the only consumer when its turn comes. Its entries go to its successor, and
+  /// acknowledging them throws `leaseLost`. A consumer whose files were removed by a program
+  /// joins again after two seconds without a removal, once the container exists.
+  ///
+  /// - Parameter deadline: how long to wait; a past deadline means "only if there is one now".
+  /// - Returns: nil once the deadline has passed.
+  /// - Throws: `AppGroupError.Code.invalidToken` after it was closed, or errors of the file
+  ///   system.
+  /// - Complexity: one rename, open, fstat, read and close for all entries that were stored
+  ///   together; a scan of everything that waits once the entries of the last scan are taken. Once
+  ///   a second the queue's directory is opened again.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func next(until deadline: ContinuousClock.Instant) throws -> QueueEntry<Content>? {
+    try nextEntry(until: deadline).run()
+  }
+
+  /// Takes the next entry; see the form without `async`. Cancelling the task ends the wait with
+  /// `CancellationError`.
+  public func next(until deadline: ContinuousClock.Instant) async throws -> QueueEntry<Content>? {
+    try await runSuspending { self.nextEntry(until: deadline) }
+  }
+
+  /// Takes the next entry, however long it takes. Cancelling the task ends the wait with
+  /// `CancellationError`, and closing the consumer with `invalidToken`.
+  ///
+  /// - Throws: As the form with a deadline.
+  public func next() async throws -> QueueEntry<Content> {
+    guard let entry = try await runSuspending({ self.nextEntry(until: nil) }) else {
+      preconditionFailure("without a deadline none passes")
+    }
+    return entry
+  }
+
+  /// Returns the entries as they are taken, for `for try await`; one loop at a time.
+  ///
+  /// The loop ends when the consumer is closed, and throws as `next`: `CancellationError` when its
+  /// task is cancelled. It continues after the consumer was replaced. The consumer remains open
+  /// as long as the sequence is used.
+  public func entries() -> ConsumerEntries<Content> { ConsumerEntries(consumer: self) }
+
+  /// For tests: whether a caller waits in `next`.
+  package var isAwaited: Bool { wake.isAwaited }
+
+  // MARK: Taking
+
+  /// Returns one caller's wait for the next entry; nil once the deadline has passed.
+  private func nextEntry(
+    until deadline: ContinuousClock.Instant?
+  ) -> sending any Waiting<QueueEntry<Content>?> {
+    // While the consumer joins again.
+    var entry: (any Waiting<ConsumerTenure<Content>>)?
+    let limit = deadline.map(CallLimit.callDeadline)
+    return StepwiseWait { [self] in
+      guard !isLost else {
+        // The next call joins.
+        if entry == nil, limit.hasPassed { return .done(nil) }
+        return try joinAgain(&entry, until: deadline)
+      }
+      entry = nil
+      // One look before each wait: anything later raises the latch.
+      if let entry = try take(until: deadline, limit) { return .done(entry) }
+      if isLost { return .again }
+      return deadline.hasPassed ? .done(nil) : .wait(for: wake, until: deadline)
+    }
+  }
+
+  /// Takes an entry; nil if there is none now, or if this consumer has to join again.
+  private func take(
+    until deadline: ContinuousClock.Instant?, _ limit: ContinuousClock.Instant?
+  ) throws -> QueueEntry<Content>? {
+    try queue.attempt("consume") {
+      try confirmOpen()
+      let tenure = state.withLock(\.tenure)
+      do {
+        return try tenure.take(until: deadline, limit)
+      } catch  where error.isLossOfConsumer {
+        // On etcd, or it was closed just now.
+        try confirmOpen()
+        let loss = try tenure.noteLoss(until: deadline)
+        guard terms.joinsAgain else { throw loss }
+        // One that has delivered nothing has lost nothing.
+        if tenure.hasDelivered { Diagnostics.report(loss) }
+        // Excludes: a loss of the tenure that another caller has begun meanwhile.
+        state.withLock { if $0.tenure === tenure { $0.loss = loss } }
+        tenure.endLater()
+        return nil
+      }
+    }
+  }
+
+  /// Whether it was replaced, and has not joined again.
+  private var isLost: Bool { state.withLock { $0.loss != nil } }
+
+  private func joinAgain(
+    _ entry: inout (any Waiting<ConsumerTenure<Content>>)?, until deadline: ContinuousClock.Instant?
+  ) throws -> WaitingStep<QueueEntry<Content>?> {
+    try confirmOpen()
+    guard ChangeMonitor.shared.isSettled(queue.container.root.path) else {
+      return later(ChangeMonitor.pollInterval, deadline)
+    }
+    // A day is as good as no deadline.
+    let current =
+      entry
+      ?? ConsumerTenure<Content>.entry(
+        queue.plain, terms, wake, until: deadline ?? .now + .seconds(86_400))
+    entry = current
+    do {
+      let step = try current.step().then { tenure -> WaitingStep<QueueEntry<Content>?> in
+        try goOn(tenure)
+        return .again
+      }
+      if case .wait(let latch, _) = step {
+        // Woken when this consumer is closed.
+        state.withLock { $0.turn = latch }
+        try confirmOpen()
+      }
+      return step
+    } catch let error as AppGroupError {
+      entry = nil
+      switch error.code {
+      case .timedOut where deadline.hasPassed: return .done(nil)
+      // Stopped once more while it joined, or the wait has reached its limit.
+      case .leaseLost, .timedOut: return .again
+      case .containerMissing: return later(ContainerRoot.recheck, deadline)
+      case .inputOutput where error.errorNumber == Errno.noSuchFile.rawValue:
+        return later(ContainerRoot.recheck, deadline)
+      default: throw error
+      }
+    }
+  }
+
+  /// A program is removing files, which must not be created again meanwhile.
+  private func later(
+    _ pause: Duration, _ deadline: ContinuousClock.Instant?
+  ) -> WaitingStep<QueueEntry<Content>?> {
+    guard !deadline.hasPassed else { return .done(nil) }
+    let next = ContinuousClock.now + pause
+    return .wait(for: wake, until: deadline.map { min($0, next) } ?? next)
+  }
+
+  /// Continues with a new tenure, unless another caller was faster.
+  private func goOn(_ tenure: ConsumerTenure<Content>) throws {
+    let isTaken = state.withLock { state in
+      // Excludes: a tenure that begins after the consumer was closed, and never ends.
+      guard state.loss != nil, !state.isClosed else { return false }
+      (state.tenure, state.loss) = (tenure, nil)
+      state.count += 1
+      return true
+    }
+    if !isTaken { tenure.end() }
+    try confirmOpen()
+  }
+
+  private func confirmOpen() throws {
+    guard state.withLock(\.isClosed) else { return }
+    throw AppGroupError(
+      .invalidToken, "consume \"\(queue.name)\"", path: queue.path, reason: "it was closed",
+      remedy: "consume again")
+  }
+}
+
+/// The entries that a consumer takes.
+///
+/// ```swift
+/// let worker = try await container.queue("jobs").work()
+/// for try await entry in worker.entries() { try entry.acknowledge() }
+/// ```
+public struct ConsumerEntries<Content: Codable & Sendable>: AsyncSequence, Sendable {
+  let consumer: QueueConsumer<Content>
+
+  /// Any error may end it.
+  public typealias Failure = any Error
+
+  /// Makes an iterator; for one task at a time.
+  public func makeAsyncIterator() -> Iterator { Iterator(consumer: consumer) }
+
+  /// The iterator.
+  public struct Iterator: AsyncIteratorProtocol {
+    let consumer: QueueConsumer<Content>
+
+    /// Takes the next entry; nil after the consumer was closed.
+    ///
+    /// - Throws: As `QueueConsumer.next`.
+    /// - Parameter actor: The actor of the caller.
+    public func next(isolation actor: isolated (any Actor)? = #isolation) async throws
+      -> QueueEntry<Content>?
+    {
+      do {
+        return try await consumer.next()
+      } catch let error as AppGroupError where error.code == .invalidToken {
+        return nil
+      }
+    }
+  }
+}
