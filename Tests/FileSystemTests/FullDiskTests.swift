@@ -101,7 +101,7 @@ struct FullDiskTests {
     }
     try fill()
     try other.end()
-    let refused = #expect(throws: AppGroupError.self) { try value.update { $0 = 2 } }
+    let refused = #expect(throws: WormholeError.self) { try value.update { $0 = 2 } }
     #expect(try refused?.code == .noSpace && value.read() == 1)
   }
 
@@ -178,7 +178,7 @@ struct FullDiskTests {
       ("update", { try value.update { $0 = large } }),
     ]
     for (name, change) in changes {
-      let error = try #require(throws: AppGroupError.self, "\(name)") { try change() }
+      let error = try #require(throws: WormholeError.self, "\(name)") { try change() }
       #expect(error.code == .noSpace && error.path == value.path, "\(name): \(error)")
       #expect("\(error)".contains(disk.remedy), "\(name): \(error)")
     }

@@ -82,7 +82,7 @@ struct HungFileSystemTests {
       }
       try eventually("it has begun") { isBegun.load(ordering: .sequentiallyConsistent) }
       let waited = try returns("a wait for a lease ends") { [healthy] in
-        #expect(throws: AppGroupError.self) {
+        #expect(throws: WormholeError.self) {
           try healthy.value("held").replace(with: 1, until: .now + .milliseconds(100))
         }
       }

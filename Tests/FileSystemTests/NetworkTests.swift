@@ -108,7 +108,7 @@ struct NetworkTests {
     try holder.send(.stop)
     try holder.waitUntilStopped()
     for durability in [Durability.standard, .durable] {
-      let error = try #require(throws: AppGroupError.self) {
+      let error = try #require(throws: WormholeError.self) {
         try seats.replace(with: 1, durability: durability, until: .now + .milliseconds(300))
       }
       #expect(error.code == .timedOut && "\(error)".contains("network file system"), "\(error)")

@@ -81,7 +81,7 @@ struct RenameInStepsTests {
     let sender = try queue.sender("phone")
     let id = try sender.enqueue(1, keepsReceipt: true)
     #expect(try sender.status(of: id) == .stored)
-    let error = try #require(throws: AppGroupError.self) { try sender.cancel(id) }
+    let error = try #require(throws: WormholeError.self) { try sender.cancel(id) }
     #expect("\(error)".contains("RENAME_EXCHANGE"), "\(error)")
     let consumer = try queue.consume(until: .now + .seconds(5))
     try #require(try consumer.next(until: .now + .seconds(5))).acknowledge()

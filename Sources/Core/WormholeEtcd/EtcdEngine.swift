@@ -22,7 +22,7 @@ extension SharedContainer {
   /// Opens a container on etcd, and creates it if it is missing. All containers of a process at one
   /// location share its connections.
   ///
-  /// - Throws: `AppGroupError.Code.clusterUnreachable` with each member's answer: at once if it
+  /// - Throws: `WormholeError.Code.clusterUnreachable` with each member's answer: at once if it
   ///   cannot change (a certificate, not etcd), after 2 seconds without a server or an address,
   ///   after 10 without an answer. `.permissionDenied`, `.formatTooNew`, `.notSupported` if libcurl
   ///   is missing.

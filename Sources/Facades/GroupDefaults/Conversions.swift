@@ -101,7 +101,7 @@ package enum Conversions {
     do throws(PropertyListError) {
       return try PropertyListValue(propertyList: object)
     } catch {
-      throw AppGroupError.unsupported(key, error)
+      throw WormholeError.unsupported(key, error)
     }
   }
 }

@@ -7,7 +7,7 @@ import WormholePropertyLists
 extension GroupDefaults {
   /// Returns the suite as a type of the program, or nil if nothing was ever stored.
   ///
-  /// - Throws: `AppGroupError.wrongType` for keys that are missing or have another shape than
+  /// - Throws: `WormholeError.wrongType` for keys that are missing or have another shape than
   ///   in the type; as `read(forKey:)`.
   public func readSuite<Content: Decodable>(
     as type: Content.Type = Content.self
@@ -62,7 +62,7 @@ extension GroupDefaults {
     do {
       return try PropertyListValue.dictionary(contents).decode(as: Content.self)
     } catch {
-      throw AppGroupError(
+      throw WormholeError(
         .wrongType, "read the suite as \(Content.self)", reason: "it has another shape: \(error)",
         remedy: "make the properties of missing keys optional")
     }
@@ -71,7 +71,7 @@ extension GroupDefaults {
   private static func keys(of content: (some Encodable)?) throws -> Suite.Contents {
     guard let content else { return [:] }
     guard let keys = try PropertyListValue(encoding: content).dictionaryValue else {
-      throw AppGroupError(
+      throw WormholeError(
         .unsupportedValue, "write the suite as \(type(of: content))",
         reason: "it is not encoded as a dictionary", remedy: "encode it with keys")
     }
@@ -113,7 +113,7 @@ extension GroupDefaults {
   ///   - durability: What the import survives.
   ///   - deadline: The latest instant to wait for other changes of the same suite.
   /// - Returns: The number of imported keys.
-  /// - Throws: `AppGroupError.badImport` for anything else, for example an archive of
+  /// - Throws: `WormholeError.badImport` for anything else, for example an archive of
   ///   Objective-C objects or a hostile file; otherwise as `write`. If it throws, nothing has
   ///   changed.
   @discardableResult
@@ -126,7 +126,7 @@ extension GroupDefaults {
 
   /// Stores the content of a property-list file; see the form for data.
   ///
-  /// - Throws: Also `AppGroupError` for a file that cannot be read, is not regular, or is larger
+  /// - Throws: Also `WormholeError` for a file that cannot be read, is not regular, or is larger
   ///   than `SharedContainer.maximumValueBytes`.
   @discardableResult
   public func importSuite(
@@ -159,15 +159,15 @@ extension GroupDefaults {
     } catch {
       reason = "\(error)"
     }
-    throw AppGroupError(
+    throw WormholeError(
       .badImport, "import defaults", path: path, reason: reason,
       remedy: "provide an XML or binary property list with a dictionary at its top")
   }
 
   /// Returns the suite's content as a property list that Apple's and other tools can read.
   ///
-  /// - Throws: `AppGroupError.damaged`, or `badExport` for content that XML cannot express,
-  ///   such as a string with a control character; `AppGroupError`.
+  /// - Throws: `WormholeError.damaged`, or `badExport` for content that XML cannot express,
+  ///   such as a string with a control character; `WormholeError`.
   public func exportSuite(as format: ExportFormat) throws -> Data {
     let suite = try suite()
     let contents = PropertyListValue.dictionary(try suite.contents())
@@ -177,7 +177,7 @@ extension GroupDefaults {
       case .binary: return try contents.binaryData()
       }
     } catch {
-      throw AppGroupError(
+      throw WormholeError(
         .badExport, "export the defaults", path: suite.value.path, reason: "\(error)",
         remedy: format == .xml ? "export them as a binary property list" : nil)
     }
@@ -215,7 +215,7 @@ extension GroupDefaults {
   ///
   /// - Parameter faults: Takes the entries that cannot be names.
   /// - Returns: The names, including removed suites, whose `storedValues` are nil.
-  /// - Throws: `AppGroupError`.
+  /// - Throws: `WormholeError`.
   package static func suiteNames(
     in container: SharedContainer, _ faults: inout NameFaults
   ) throws -> [String?] {

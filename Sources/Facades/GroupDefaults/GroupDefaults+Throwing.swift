@@ -6,7 +6,7 @@ public import WormholePropertyLists
 extension GroupDefaults {
   /// Returns the value of a key in the first domain of the search list that has one, or nil.
   ///
-  /// - Throws: `AppGroupError`: `damaged` for a suite that cannot be read, or as opening it.
+  /// - Throws: `WormholeError`: `damaged` for a suite that cannot be read, or as opening it.
   /// - Complexity: One system call per suite, unless a process has written to it since the last
   ///   read.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
@@ -16,7 +16,7 @@ extension GroupDefaults {
 
   /// Returns a key's value as a type of the program, or nil if there is none.
   ///
-  /// - Throws: As `read(forKey:)`; `AppGroupError.wrongType` for a value of another shape.
+  /// - Throws: As `read(forKey:)`; `WormholeError.wrongType` for a value of another shape.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func read<Content: Decodable>(
     _ type: Content.Type = Content.self, forKey key: String
@@ -42,7 +42,7 @@ extension GroupDefaults {
   ///   - durability: What the write survives.
   ///   - deadline: The latest instant to wait for another process's change of the same suite; by
   ///     default `SharedContainer.standardWait` from now.
-  /// - Throws: `AppGroupError`: `unsupportedValue`; `damaged`, because a file that cannot be read is
+  /// - Throws: `WormholeError`: `unsupportedValue`; `damaged`, because a file that cannot be read is
   ///   not overwritten; or as `Value.update`. If it throws, nothing has changed.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func write(
@@ -146,7 +146,7 @@ extension GroupDefaults {
   /// a power loss.
   ///
   /// - Returns: The file's new path, or nil if there was none.
-  /// - Throws: `AppGroupError`, as `Value.quarantine`.
+  /// - Throws: `WormholeError`, as `Value.quarantine`.
   @discardableResult
   public func quarantine(until deadline: ContinuousClock.Instant? = nil) throws -> String? {
     try suite().value.quarantine(until: deadline)
@@ -289,7 +289,7 @@ extension GroupDefaults {
     do {
       return try value.decode(as: type)
     } catch {
-      throw AppGroupError(
+      throw WormholeError(
         .wrongType, "read \"\(key)\" as \(type)", reason: "it has another shape: \(error)",
         remedy: "its writer uses this key for another type")
     }
@@ -301,7 +301,7 @@ extension GroupDefaults {
     do {
       return try PropertyListValue(encoding: value)
     } catch let error as PropertyListError {
-      throw AppGroupError.unsupported(key, error)
+      throw WormholeError.unsupported(key, error)
     }
   }
 

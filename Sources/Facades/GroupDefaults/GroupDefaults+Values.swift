@@ -111,7 +111,7 @@ extension GroupDefaults {
   /// Stores a value; nil removes it.
   ///
   /// All processes see the value when this method returns. A value that a property list cannot hold
-  /// is reported to `onError` as `AppGroupError.unsupportedValue`; the original would end the
+  /// is reported to `onError` as `WormholeError.unsupportedValue`; the original would end the
   /// program.
   ///
   /// - Complexity: Reads and writes the suite's file; writes nothing if the value is already there.

@@ -75,7 +75,7 @@ public final class GroupDefaults: Sendable {
   /// Creates a group's defaults.
   ///
   /// - Parameter group: An App Group identifier; its container is created if it is missing.
-  /// - Throws: `AppGroupError`, as opening the container, or `.invalidSuiteName`.
+  /// - Throws: `WormholeError`, as opening the container, or `.invalidSuiteName`.
   public convenience init(group: String) throws {
     self.init(group, nil, opened: .success(try Suite.named(group, in: nil)))
   }
@@ -119,7 +119,7 @@ public final class GroupDefaults: Sendable {
 
   /// Returns the path of the suite's file, whether or not it exists.
   ///
-  /// - Throws: `AppGroupError`, as opening the container did.
+  /// - Throws: `WormholeError`, as opening the container did.
   public func path() throws -> String { try suite().value.path }
 
   func suite() throws -> Suite { try opened.get() }
@@ -188,11 +188,11 @@ public final class GroupDefaults: Sendable {
 /// ```swift
 /// do {
 ///   print(try GroupDefaults(in: container).read(Int.self, forKey: "volume") ?? 0)
-/// } catch let error as AppGroupError where error.code == .wrongType {
+/// } catch let error as WormholeError where error.code == .wrongType {
 ///   print("the volume is not a number: \(error)")
 /// }
 /// ```
-extension AppGroupError.Code {
+extension WormholeError.Code {
   /// The name is not allowed for a suite.
   public static let invalidSuiteName = Self("invalidSuiteName")
   /// The value stored under the key has a type other than the requested one.
@@ -203,23 +203,23 @@ extension AppGroupError.Code {
   public static let badExport = Self("badExport")
 }
 
-extension AppGroupError {
+extension WormholeError {
   private static let readingDefaults = "read the defaults"
 
   /// Whether a suite's file cannot be read as defaults.
   package var isOfDefaults: Bool { action == Self.readingDefaults }
 
   /// The suite's file cannot be read as defaults, so it is not written either.
-  static func damaged(_ value: PlainValue, _ reason: String) -> AppGroupError {
-    AppGroupError(
+  static func damaged(_ value: PlainValue, _ reason: String) -> WormholeError {
+    WormholeError(
       .damaged, readingDefaults, path: value.path, reason: reason,
-      remedy: "nothing is written over it; " + AppGroupError.puttingAside(value.path))
+      remedy: "nothing is written over it; " + WormholeError.puttingAside(value.path))
   }
 
-  static func unsupported(_ key: String, _ error: PropertyListError) -> AppGroupError {
+  static func unsupported(_ key: String, _ error: PropertyListError) -> WormholeError {
     var reason = error.reason
     if case .keyPath(let path) = error.position, !path.isEmpty { reason = "at \(path), \(reason)" }
-    return AppGroupError(
+    return WormholeError(
       .unsupportedValue, "set \"\(key)\"", reason: reason,
       remedy: "store what a property list can hold, or its data")
   }

@@ -20,7 +20,7 @@ final class Suite: Sendable {
   let value: PlainValue
   let ownWrites = OwnWrites()
   /// The content of one publication.
-  private let known = Mutex<(version: Version, state: Result<State, AppGroupError>)?>(nil)
+  private let known = Mutex<(version: Version, state: Result<State, WormholeError>)?>(nil)
   /// Content that was written to a file and need not be decoded when it is read back.
   private let lastEncoded = Mutex<(bytes: [UInt8], contents: Contents)?>(nil)
 
@@ -37,7 +37,7 @@ final class Suite: Sendable {
 
   /// Returns the stored content; empty if there is no suite yet.
   ///
-  /// - Throws: `AppGroupError.damaged`, or as `Value.snapshot`.
+  /// - Throws: `WormholeError.damaged`, or as `Value.snapshot`.
   /// - Complexity: One system call, unless a process has written since the last read.
   func contents() throws -> Contents { try state().contents }
 
@@ -67,11 +67,11 @@ final class Suite: Sendable {
     return try new.get()
   }
 
-  private func known(as version: Version) -> Result<State, AppGroupError>? {
+  private func known(as version: Version) -> Result<State, WormholeError>? {
     known.withLock { $0?.version == version ? $0?.state : nil }
   }
 
-  private func decoded(_ snapshot: PlainSnapshot) -> Result<Contents, AppGroupError> {
+  private func decoded(_ snapshot: PlainSnapshot) -> Result<Contents, WormholeError> {
     do {
       let encoded = lastEncoded.withLock { $0 }
       if let encoded, try snapshot.bytes() == encoded.bytes { return .success(encoded.contents) }
@@ -79,7 +79,7 @@ final class Suite: Sendable {
         return .failure(.damaged(value, "it is a property list, but not a dictionary of defaults"))
       }
       return .success(contents)
-    } catch let error as AppGroupError {
+    } catch let error as WormholeError {
       return .failure(.damaged(value, error.reason))
     } catch {
       return .failure(.damaged(value, "\(error)"))
@@ -93,7 +93,7 @@ final class Suite: Sendable {
   /// - Parameters:
   ///   - key: The only key that the body changes; nil for any. Comparing all of many takes long.
   ///   - body: Runs again, with the latest contents, if the lease was lost.
-  /// - Throws: The error of `body`, `AppGroupError.damaged`, or an error of the container.
+  /// - Throws: The error of `body`, `WormholeError.damaged`, or an error of the container.
   func edit<Result: Sendable>(
     _ terms: ChangeTerms = .init(), of key: String? = nil,
     _ body: @escaping @Sendable (inout Contents) throws -> Result
@@ -143,7 +143,7 @@ final class Suite: Sendable {
       lastEncoded.withLock { $0 = (bytes, contents) }
       return bytes
     } catch {
-      throw AppGroupError(
+      throw WormholeError(
         .unsupportedValue, "write the defaults", path: value.path,
         reason: "no reader would accept them: \(error.reason)",
         remedy: "defaults are meant to be small; share large content as a file")
@@ -176,7 +176,7 @@ extension Suite {
 
   private static func check(_ name: String) throws {
     guard reserved.contains(name) else { return }
-    throw AppGroupError(
+    throw WormholeError(
       .invalidSuiteName, "open the suite \"\(name)\"",
       reason: name.isEmpty ? "the name is empty" : "that name stands for a domain of its own",
       remedy: "name an App Group such as group.com.example.app")

@@ -118,7 +118,7 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
     guard let first = names.first, !names.contains(".."), !names.contains("."),
       !SharedContainer.ownEntries.contains(first)
     else {
-      throw AppGroupError(
+      throw WormholeError(
         .inputOutput, "make the directory of messages", path: directory,
         reason: "the container has an entry of that name, or it leads elsewhere",
         remedy: "choose another optionalDirectory")
@@ -268,7 +268,7 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
       do {
         return try MessageContent.message(from: content)
       } catch {
-        throw AppGroupError.damaged(value.path, error)
+        throw WormholeError.damaged(value.path, error)
       }
     }
   }

@@ -267,7 +267,7 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
       details[NSDebugDescriptionErrorKey] = "\(error)"
       return NSError(domain: refusal.domain, code: refusal.code, userInfo: details)
     }
-    guard let error = error as? AppGroupError else { return error as NSError }
+    guard let error = error as? WormholeError else { return error as NSError }
     let details: [String: Any] = [
       NSLocalizedDescriptionKey: "\(error)", NSUnderlyingErrorKey: error,
     ]

@@ -42,7 +42,7 @@ final class Outbox: Sendable {
   ///
   /// - Returns: the reason why it could not be started, or nil; the work waits in both cases.
   /// - Complexity: usually one look whether there is a registration.
-  func wake(_ peer: String, isUrgent: Bool = false, for queue: PlainQueue) -> AppGroupError? {
+  func wake(_ peer: String, isUrgent: Bool = false, for queue: PlainQueue) -> WormholeError? {
     do {
       let occasion: PeerLaunch.Occasions = isUrgent ? .urgentWork : .queuedWork
       let isRegistered =
@@ -53,7 +53,7 @@ final class Outbox: Sendable {
       _ = try Launcher.launch(peer, for: occasion, in: container, until: nil)
       return nil
     } catch {
-      return AppGroupError(any: error, "start \"\(peer)\"", peer: peer)
+      return WormholeError(any: error, "start \"\(peer)\"", peer: peer)
     }
   }
 }

@@ -105,10 +105,10 @@ package enum PeerNames {
     !peer.isEmpty && EncodedName(peer).component.utf8.count <= maximumBytes
   }
 
-  package static func check(_ peer: String) throws(AppGroupError) {
+  package static func check(_ peer: String) throws(WormholeError) {
     guard !isName(peer) else { return }
     let bytes = EncodedName(peer).component.utf8.count
-    throw AppGroupError(
+    throw WormholeError(
       .unsupportedValue, "use \"\(peer)\" as a peer's name", peer: peer,
       reason: peer.isEmpty ? "it is empty" : "it has \(bytes) bytes once encoded",
       remedy: "take one of 1 to \(maximumBytes) bytes")

@@ -15,7 +15,7 @@ import WormholeToolkit
 ///
 /// It is closed when it is released, so objects that others keep do not hold it.
 ///
-/// Every throwing function reports a failure as an `AppGroupError`, one of the container with the
+/// Every throwing function reports a failure as a `WormholeError`, one of the container with the
 /// `peer`.
 ///
 /// ```swift
@@ -45,7 +45,7 @@ public final class PeerSession: Sendable {
   /// - Parameters:
   ///   - name: any string, byte for byte, of at most 100 bytes once encoded like a value's name.
   ///   - container: the container that the peers share.
-  /// - Throws: `AppGroupError.Code.unsupportedValue` for a longer or an empty name.
+  /// - Throws: `WormholeError.Code.unsupportedValue` for a longer or an empty name.
   public init(_ name: String, in container: SharedContainer) throws {
     try PeerNames.check(name)
     self.container = container
@@ -76,7 +76,7 @@ extension PeerSession {
     var observation: ObservationToken?
     /// Requests may arrive as soon as others see the registration, before it is noted here.
     var isActivating = false
-    var replacedBy: AppGroupError?
+    var replacedBy: WormholeError?
     var onReplacement: (@Sendable () -> Void)?
     /// By the bytes of the peers' names, of which two may be equal as strings.
     var links: [[UInt8]: PeerLink] = [:]
@@ -89,7 +89,7 @@ extension PeerSession {
   /// - Parameter deadline: when to stop waiting for another process that is active under the name;
   ///   a stopped process is replaced. By default 10 seconds from now. A program that was started for
   ///   this peer does not wait: see `PeerLaunch`.
-  /// - Throws: `AppGroupError.Code.replaced`, its `holder` the process that is active instead; or an
+  /// - Throws: `WormholeError.Code.replaced`, its `holder` the process that is active instead; or an
   ///   error of the container.
   /// - Complexity: makes a mailbox, and enters a presence exclusively.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
@@ -148,14 +148,14 @@ extension PeerSession {
       }
       guard isOpen else {
         registration.close()
-        throw AppGroupError.notActive(name)
+        throw WormholeError.notActive(name)
       }
-    } catch let error as AppGroupError where error.code == .timedOut && error.holder != nil {
+    } catch let error as WormholeError where error.code == .timedOut && error.holder != nil {
       // By another call at the same time.
       if isActive { return }
-      throw AppGroupError.replaced(name, error.holder)
+      throw WormholeError.replaced(name, error.holder)
     } catch {
-      throw AppGroupError(any: error, "be active as \"\(name)\"")
+      throw WormholeError(any: error, "be active as \"\(name)\"")
     }
     do {
       let observation = try presence.observe(on: callbacks) { [weak self] _ in
@@ -165,7 +165,7 @@ extension PeerSession {
       state.withLock { if $0.registration != nil { $0.observation = observation } }
     } catch {
       close()
-      throw AppGroupError(any: error, "be active as \"\(name)\"")
+      throw WormholeError(any: error, "be active as \"\(name)\"")
     }
     noteReplacement()
     // The remains of dead sessions harm no process, so no caller waits for their removal; if it
@@ -177,7 +177,7 @@ extension PeerSession {
   private func noteReplacement() {
     do {
       try state.withLock(\.registration)?.confirm()
-    } catch let error as AppGroupError where error.code == .leaseLost {
+    } catch let error as WormholeError where error.code == .leaseLost {
       leave(PresenceRegistration.close) { state in
         (state.registration, state.observation) = (nil, nil)
         state.replacedBy = .replaced(name, error.holder)
@@ -202,13 +202,13 @@ extension PeerSession {
 
   /// Checks whether this session is still the one reached under its name.
   ///
-  /// - Throws: `AppGroupError.Code.replaced`, its `holder` the process that is reached instead; or
+  /// - Throws: `WormholeError.Code.replaced`, its `holder` the process that is reached instead; or
   ///   `.notActive`.
   public func confirmActive() throws {
     noteReplacement()
     try state.withLock { state in
       guard state.registration == nil else { return }
-      throw state.replacedBy ?? AppGroupError.notActive(name)
+      throw state.replacedBy ?? WormholeError.notActive(name)
     }
   }
 
@@ -251,7 +251,7 @@ extension PeerSession {
 extension PeerSession {
   /// Replaces this peer's context for another: the latest wins. It outlives both processes.
   ///
-  /// - Throws: `AppGroupError.Code.unsupportedValue`, also for a context that is too large;
+  /// - Throws: `WormholeError.Code.unsupportedValue`, also for a context that is too large;
   ///   `.timedOut`, its `holder` the process in the way; `.noSpace`, or another error of the
   ///   container. Then the previous context is intact.
   /// - Complexity: as `Value.replace`: create, write, rename and unlink, and eight cheap calls.
@@ -284,7 +284,7 @@ extension PeerSession {
 
   /// The last context that this peer set for another; nil if it never set one, or has removed it.
   ///
-  /// - Throws: `AppGroupError.Code.damaged`, or an error of the container.
+  /// - Throws: `WormholeError.Code.damaged`, or an error of the container.
   /// - Complexity: open, fstat, read, close; no lock.
   public func context(for peer: String) throws -> PropertyListValue? {
     try betweenPeers("read the context for \"\(peer)\"", peer) { try ownContext(peer).read() }
@@ -292,7 +292,7 @@ extension PeerSession {
 
   /// The last context that another peer set for this one; nil if it never did, or has removed it.
   ///
-  /// - Throws: `AppGroupError.Code.damaged`, or an error of the container.
+  /// - Throws: `WormholeError.Code.damaged`, or an error of the container.
   /// - Complexity: open, fstat, read, close; no lock.
   public func context(from peer: String) throws -> PropertyListValue? {
     try betweenPeers(reading(peer), peer) { try contextValue(from: peer).read() }
@@ -309,7 +309,7 @@ extension PeerSession {
 
   /// Removes the context for a peer; its observers are not notified.
   ///
-  /// - Throws: `AppGroupError`, as `setContext`.
+  /// - Throws: `WormholeError`, as `setContext`.
   public func removeContext(for peer: String) throws {
     _ = try betweenPeers("remove the context for \"\(peer)\"", peer) {
       try ownContext(peer).remove()
@@ -353,10 +353,10 @@ extension PeerSession {
   ///   - handler: gets the context; or an error: the context is damaged, or it could not be noted
   ///     as handed over, and is handed over again after a restart.
   /// - Returns: the observation; it ends when it is cancelled or released.
-  /// - Throws: `AppGroupError` when the container cannot be used any more.
+  /// - Throws: `WormholeError` when the container cannot be used any more.
   public func observeContext(
     from peer: String, on queue: DispatchQueue,
-    _ handler: @escaping @Sendable (Result<PropertyListValue, AppGroupError>) -> Void
+    _ handler: @escaping @Sendable (Result<PropertyListValue, WormholeError>) -> Void
   ) throws -> ObservationToken {
     try offerContexts(from: peer, on: queue) { context in
       handler(context)
@@ -368,7 +368,7 @@ extension PeerSession {
   /// handed over: an observation that begins later gets the others again.
   package func offerContexts(
     from peer: String, on queue: DispatchQueue,
-    _ handler: @escaping @Sendable (Result<PropertyListValue, AppGroupError>) -> Bool
+    _ handler: @escaping @Sendable (Result<PropertyListValue, WormholeError>) -> Bool
   ) throws -> ObservationToken {
     let action = "observe the context from \"\(peer)\""
     return try betweenPeers(action, peer) {
@@ -382,7 +382,7 @@ extension PeerSession {
           // Only then, so that a process killed in between loses nothing.
           if handler(.success(context)) { try seen.replace(with: .string(version)) }
         } catch {
-          _ = handler(.failure(AppGroupError(any: error, action, peer: peer)))
+          _ = handler(.failure(WormholeError(any: error, action, peer: peer)))
         }
       }
     }

@@ -69,7 +69,7 @@ open class NSUbiquitousKeyValueStore: NSObject, @unchecked Sendable {
   public convenience init(in container: SharedContainer) {
     if container.isLocal {
       Diagnostics.report(
-        AppGroupError(
+        WormholeError(
           .notSupported, "share NSUbiquitousKeyValueStore with other machines",
           path: container.location, reason: "its container is a directory of this machine",
           remedy: "set WORMHOLE_GROUPS=etcd://HOSTS/PREFIX"))

@@ -23,7 +23,7 @@ enum Registrations {
 
   /// Returns the user's center.
   ///
-  /// - Throws: `AppGroupError` if its container cannot be opened; a later call tries again.
+  /// - Throws: `WormholeError` if its container cannot be opened; a later call tries again.
   static func center() throws -> DarwinNotificationCenter {
     if let center = state.withLock(\.center) { return center }
     let container = try SharedContainer(group: group)

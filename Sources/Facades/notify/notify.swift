@@ -209,7 +209,7 @@ private func withName(
 
 private func failure(_ error: any Error) -> UInt32 {
   Diagnostics.report(error)
-  let isDenied = (error as? AppGroupError)?.code == .permissionDenied
+  let isDenied = (error as? WormholeError)?.code == .permissionDenied
   return UInt32(isDenied ? NOTIFY_STATUS_NOT_AUTHORIZED : NOTIFY_STATUS_FAILED)
 }
 
@@ -235,7 +235,7 @@ private func with(
   do {
     try body(registration)
     return UInt32(NOTIFY_STATUS_OK)
-  } catch let error as AppGroupError where error.code == .invalidToken {
+  } catch let error as WormholeError where error.code == .invalidToken {
     // Another thread has meanwhile cancelled it.
     return UInt32(NOTIFY_STATUS_INVALID_TOKEN)
   } catch {

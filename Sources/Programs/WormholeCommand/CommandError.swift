@@ -55,7 +55,7 @@ func reporting<Result: ~Copyable>(
 
 /// The error of a wait for what another process has.
 struct InUse: Error {
-  let error: AppGroupError
+  let error: WormholeError
 }
 
 /// Makes a call that waits for what only one process at a time has.
@@ -64,7 +64,7 @@ struct InUse: Error {
 func noticingUse<Result>(_ call: () throws -> Result) throws -> Result {
   do {
     return try call()
-  } catch let error as AppGroupError where error.code == .timedOut && error.holder != nil {
+  } catch let error as WormholeError where error.code == .timedOut && error.holder != nil {
     throw InUse(error: error)
   }
 }
@@ -77,15 +77,15 @@ func noticingUse<Result>(_ call: () throws -> Result) throws -> Result {
 func sentence(of error: any Error) -> String {
   switch error {
   case let error as InUse: sentence(of: error.error)
-  case let error as AppGroupError where error.action == ForeignFile.action: "\(error)"
-  case let error as AppGroupError where error.code == .damaged && error.isOfDefaults:
+  case let error as WormholeError where error.action == ForeignFile.action: "\(error)"
+  case let error as WormholeError where error.code == .damaged && error.isOfDefaults:
     "\(error)".replacing(
       remedy: error.remedy,
       by: "nothing is written over it; '\(ProgramName.called) doctor' shows how to put it aside")
-  case let error as AppGroupError where error.code == .damaged && error.isBetweenPeers:
+  case let error as WormholeError where error.code == .damaged && error.isBetweenPeers:
     "\(error)".replacing(
       remedy: error.remedy, by: "'\(ProgramName.called) doctor' shows how to put it aside")
-  case let error as AppGroupError
+  case let error as WormholeError
   where !error.isBetweenPeers
     && ([.damaged, .notAValue].contains(error.code)
       || error.code == .tooLarge && error.errorNumber == nil && error.action.hasPrefix("read")):
@@ -109,7 +109,7 @@ extension TreeError {
   }
 }
 
-extension AppGroupError {
+extension WormholeError {
   /// The reason, for a sentence that has already said that something cannot be read.
   var briefReason: String {
     let prefix = "cannot read the property list: "
@@ -170,10 +170,10 @@ extension ExitStatus {
   init(of error: any Error, hasTimeout: Bool = false) {
     self =
       switch error {
-      case AppGroupError.Code.clusterUnreachable where hasTimeout: .deadline
+      case WormholeError.Code.clusterUnreachable where hasTimeout: .deadline
       case let error as CommandError: error.status
       case is InUse: .inUse
-      case let error as AppGroupError: Self.status(of: error)
+      case let error as WormholeError: Self.status(of: error)
       case let error as PresenterError: error.underlying.map { ExitStatus(of: $0) } ?? .inputOutput
       case let error as Errno: Self.status(of: error)
       case let error as TreeError: error.refusal.map { Self.status(of: $0) } ?? .inputOutput
@@ -188,7 +188,7 @@ extension ExitStatus {
     return isDenied ? .permission : .inputOutput
   }
 
-  private static func status(of error: AppGroupError) -> ExitStatus {
+  private static func status(of error: WormholeError) -> ExitStatus {
     switch error.code {
     // A file at the container's place, which no permission would change.
     case .containerUnsafe where error.errorNumber == Errno.notDirectory.rawValue: .badData

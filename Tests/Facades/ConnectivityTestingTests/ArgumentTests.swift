@@ -57,7 +57,7 @@ struct ArgumentTests {
   @Test("a phone cannot come back as another one")
   func comeBack() async throws {
     let phone = try TestScene().counterpart(.phone)
-    let error = await #expect(throws: AppGroupError.self) { try await phone.comeBack(as: "other") }
+    let error = await #expect(throws: WormholeError.self) { try await phone.comeBack(as: "other") }
     #expect(error?.code == .unsupportedValue)
   }
 }

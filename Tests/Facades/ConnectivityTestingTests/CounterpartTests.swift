@@ -172,7 +172,7 @@ struct CounterpartTests {
     let watch = try await watch([])
     watch.transfers.close()
     phone.transferUserInfo(["a": 1])
-    await #expect(throws: AppGroupError.self) {
+    await #expect(throws: WormholeError.self) {
       try await watch.next(until: .now + .milliseconds(50))
     }
     #expect(phone.outstandingUserInfoTransfers.count == 1)

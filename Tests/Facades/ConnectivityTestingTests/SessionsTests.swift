@@ -155,7 +155,7 @@ struct SessionsTests {
     phone.delegate = delegate
     phone.activate()
     try eventually("it hangs") { delegate.hangs }
-    await #expect(throws: AppGroupError.self) { try await phone.end(until: .now) }
+    await #expect(throws: WormholeError.self) { try await phone.end(until: .now) }
     delegate.gate.signal()
     try await phone.end()
     try await scene.end()

@@ -31,19 +31,19 @@ struct SideProcessTests {
   @Test("is reported with its output so far when it does not do what is waited for")
   func failures() throws {
     let silent = try shell("echo begun; exec sleep 100")
-    let late = #expect(throws: AppGroupError.self) {
+    let late = #expect(throws: WormholeError.self) {
       try silent.line(containing: "done", until: .now + .milliseconds(300))
     }
     #expect(late?.code == .timedOut && late?.description.contains("begun") == true)
-    #expect(throws: AppGroupError.self) { try silent.waitForEnd(until: .now) }
+    #expect(throws: WormholeError.self) { try silent.waitForEnd(until: .now) }
     let ended = try shell("echo oops >&2")
-    let early = #expect(throws: AppGroupError.self) { try ended.line(containing: "done") }
+    let early = #expect(throws: WormholeError.self) { try ended.line(containing: "done") }
     #expect(early?.code == .ended && early?.description.contains("oops") == true)
-    let missing = #expect(throws: AppGroupError.self) { try SideProcess("/nowhere/program") }
+    let missing = #expect(throws: WormholeError.self) { try SideProcess("/nowhere/program") }
     #expect(missing?.code == .process)
     _ = try ended.waitForEnd()
-    #expect(throws: AppGroupError.self) { try ended.stop() }
-    #expect(throws: AppGroupError.self) { try ended.resume() }
+    #expect(throws: WormholeError.self) { try ended.stop() }
+    #expect(throws: WormholeError.self) { try ended.resume() }
   }
 
   @Test("is stopped, continued and killed")
@@ -53,7 +53,7 @@ struct SideProcessTests {
     #expect(try await process.line() == "got a")
     try await process.stop()
     try process.tell("b")
-    await #expect(throws: AppGroupError.self) {
+    await #expect(throws: WormholeError.self) {
       try await process.line(until: .now + .milliseconds(100))
     }
     try process.resume()

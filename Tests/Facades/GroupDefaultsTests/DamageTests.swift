@@ -41,15 +41,15 @@ struct DamageTests {
     let remedy =
       TestEngine.current == .directory ? "put it aside with quarantine()" : "etcdctl get"
     #expect(reported.allSatisfy { $0.contains(remedy) }, "\(reported)")
-    let refused = #expect(throws: AppGroupError.self) { try defaults.read(forKey: key) }
+    let refused = #expect(throws: WormholeError.self) { try defaults.read(forKey: key) }
     #expect(refused?.code == .damaged && refused?.path == path)
     // No kind of write replaces an unreadable file.
     defaults.set(1, forKey: key)
     defaults.removeObject(forKey: key)
     #expect(scene.reported().count == 2)
-    #expect(throws: AppGroupError.self) { try defaults.write(1, forKey: key) }
-    #expect(throws: AppGroupError.self) { try defaults.update(forKey: key) { $0 = 1 } }
-    #expect(throws: AppGroupError.self) {
+    #expect(throws: WormholeError.self) { try defaults.write(1, forKey: key) }
+    #expect(throws: WormholeError.self) { try defaults.update(forKey: key) { $0 = 1 } }
+    #expect(throws: WormholeError.self) {
       try defaults.importSuite(from: PropertyListValue.dictionary([:]).binaryData(), .replacing)
     }
     #expect(try scene.container.own.value("defaults").snapshot().bytes() == bytes)
@@ -73,7 +73,7 @@ struct DamageTests {
     let large = PropertyListValue.array(Array(repeating: shared, count: 300))
     scene.defaults.set(1, forKey: "k")
     for value in [deep, large] {
-      let error = #expect(throws: AppGroupError.self) {
+      let error = #expect(throws: WormholeError.self) {
         try scene.defaults.write(value, forKey: "refused")
       }
       #expect(error?.code == .unsupportedValue)

@@ -33,7 +33,7 @@ final class DefaultsScene: Sendable {
   /// - Returns: Where it is now; nil on etcd.
   func putAside() throws -> String? {
     guard TestEngine.current == .directory else {
-      #expect(throws: AppGroupError.self) { try defaults.quarantine() }
+      #expect(throws: WormholeError.self) { try defaults.quarantine() }
       #expect(try container.own.value("defaults").remove())
       return nil
     }

@@ -107,7 +107,7 @@ struct ExchangeTests {
     ])
   func refused(_ data: Data) throws {
     scene.defaults.set(1, forKey: "k")
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       try scene.defaults.importSuite(from: data, .replacing)
     }
     #expect(error?.code == .badImport)
@@ -118,12 +118,12 @@ struct ExchangeTests {
   func files() throws {
     let place = try TemporaryDirectory()
     let file = URL(filePath: place.path + "/suite.plist")
-    #expect(throws: AppGroupError.self) { try scene.defaults.importSuite(from: file, .merging) }
+    #expect(throws: WormholeError.self) { try scene.defaults.importSuite(from: file, .merging) }
     try Data(Self.apple.utf8).write(to: file)
     #expect(try scene.defaults.importSuite(from: file, .merging) == 3)
     let fifo = try ChildProcess("mkfifo", [place.path + "/fifo"])
     _ = try fifo.wait(until: soon)
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       try scene.defaults.importSuite(from: URL(filePath: place.path + "/fifo"), .merging)
     }
     #expect(error?.code == .notAValue)
@@ -132,7 +132,7 @@ struct ExchangeTests {
   @Test("an export as XML reports content that XML cannot hold")
   func control() throws {
     scene.defaults.set("\u{1}", forKey: "k")
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       try scene.defaults.exportSuite(as: .xml)
     }
     #expect(error?.code == .badExport)

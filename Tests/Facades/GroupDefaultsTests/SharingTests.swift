@@ -90,7 +90,7 @@ struct SharingTests {
   func deadline() throws {
     let other = try scene.participant()
     #expect(try other.ask("defaults-hold k 1") == "holding")
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       try scene.defaults.write(2, forKey: "l", until: .now)
     }
     #expect(error?.code == .timedOut && error?.holder?.processID == other.processID)

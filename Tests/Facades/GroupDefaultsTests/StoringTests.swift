@@ -66,7 +66,7 @@ struct StoringTests {
     #expect(sentences.count == 1)
     #expect(sentences.first?.contains("cannot set \"kept\": at list[1], ") == true, "\(sentences)")
     #expect(scene.defaults.integer(forKey: "kept") == 1)
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       try scene.defaults.write(.date(Date(timeIntervalSinceReferenceDate: .nan)), forKey: "date")
     }
     #expect(error?.code == .unsupportedValue)
@@ -89,7 +89,7 @@ struct StoringTests {
     try defaults.update(Seat.self, forKey: "seat") { $0?.row += 1 }
     #expect(try defaults.read(Seat.self, forKey: "seat")?.row == 8)
     #expect(try defaults.read(Seat.self, forKey: "none") == nil)
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       try defaults.read([Int].self, forKey: "seat")
     }
     #expect(error?.code == .wrongType)

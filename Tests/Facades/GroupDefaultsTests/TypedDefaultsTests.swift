@@ -37,7 +37,7 @@ struct TypedDefaultsTests {
     #expect(scene.defaults[volume] == 5)
     let reported = scene.reported()
     #expect(reported.count == 1 && reported[0].contains("volume"), "\(reported)")
-    #expect(throws: AppGroupError.self) { try scene.defaults.update(volume) { $0 += 1 } }
+    #expect(throws: WormholeError.self) { try scene.defaults.update(volume) { $0 += 1 } }
     #expect(scene.defaults.string(forKey: "volume") == "loud")
   }
 
@@ -72,11 +72,11 @@ struct TypedDefaultsTests {
       "a property that is nil has no key")
     try defaults.updateSuite(as: Settings.self) { $0 = nil }
     #expect(try defaults.storedValues() == ["other": "kept"])
-    let error = try #require(throws: AppGroupError.self) {
+    let error = try #require(throws: WormholeError.self) {
       try defaults.readSuite(as: Settings.self)
     }
     #expect(error.code == .wrongType, "\(error)")
-    let number = try #require(throws: AppGroupError.self) {
+    let number = try #require(throws: WormholeError.self) {
       try GroupDefaults(suite: "new", in: scene.container).updateSuite(as: Int.self) { $0 = 1 }
     }
     #expect(number.code == .unsupportedValue, "\(number)")

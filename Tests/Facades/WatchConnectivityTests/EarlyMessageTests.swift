@@ -59,7 +59,7 @@ struct EarlyMessageTests {
     try await eventuallyAsync("it is activated") { delegate.events == ["activated"] }
     let first = try PeerSession("watch", in: scene.container)
     let second = try PeerSession("watch2", in: scene.container)
-    let ends = Mutex<[Int: Result<PropertyListValue, AppGroupError>]>([:])
+    let ends = Mutex<[Int: Result<PropertyListValue, WormholeError>]>([:])
 
     try scene.pairing.activate("watch2")
     await delegate.hasBecomeInactive.suspend(until: soon)

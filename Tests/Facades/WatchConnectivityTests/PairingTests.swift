@@ -40,7 +40,7 @@ struct PairingTests {
 
   @Test("is never with itself")
   func itself() throws {
-    let error = #expect(throws: AppGroupError.self) { try pairing.pair(.init(name: "phone")) }
+    let error = #expect(throws: WormholeError.self) { try pairing.pair(.init(name: "phone")) }
     #expect(error?.code == .unsupportedValue)
     #expect(try pairing.state().active?.name == "watch")
   }
@@ -73,7 +73,7 @@ struct PairingTests {
     #expect(try pairing.state() == .init(companions: [], activeName: nil))
     try pairing.pair(.init(name: "fourth"))
     #expect(try pairing.state().activeName == "fourth")
-    #expect(throws: AppGroupError.self) { try pairing.pair(.init(name: "")) }
+    #expect(throws: WormholeError.self) { try pairing.pair(.init(name: "")) }
   }
 
   @Test("loses no simultaneous change")
@@ -98,7 +98,7 @@ struct PairingTests {
         let state = try pairing.state()
         line = "\(state.companions.map(\.name)) \(state.activeName ?? "none")"
       } catch {
-        line = (error as? AppGroupError).map { "\($0.code)" } ?? "\(error)"
+        line = (error as? WormholeError).map { "\($0.code)" } ?? "\(error)"
       }
       seen.withLock { $0.append(line) }
     }
@@ -109,8 +109,8 @@ struct PairingTests {
     try eventually("the switch") { seen.withLock { $0.last } == #"["watch", "second"] second"# }
     try value.replace(with: "nonsense")
     try eventually("the nonsense") { seen.withLock { $0.last } == "damaged" }
-    #expect(throws: AppGroupError.self) { try pairing.state() }
-    #expect(throws: AppGroupError.self) { try pairing.pair(.init(name: "third")) }
+    #expect(throws: WormholeError.self) { try pairing.state() }
+    #expect(throws: WormholeError.self) { try pairing.pair(.init(name: "third")) }
     try value.remove()
     try eventually("the default") { seen.withLock { $0.last } == #"["watch"] watch"# }
     observation.cancel()
@@ -208,7 +208,7 @@ extension PairingTests {
         return [.openat, .openat2].contains(call) && isRemoved.load(ordering: .relaxed)
           ? .fail(.inputOutput) : .proceed
       }
-      #expect(throws: AppGroupError.self) {
+      #expect(throws: WormholeError.self) {
         try Faults.$plan.withValue(failing) { try pairing.unpair("watch") }
       }
     }

@@ -29,7 +29,7 @@ struct ReceptionTests {
       { _ in
         let (number, _) = openings.add(1, ordering: .relaxed)
         guard ![1, 2].contains(number) else {
-          throw AppGroupError(.inputOutput, "receive", reason: "the disk does not answer")
+          throw WormholeError(.inputOutput, "receive", reason: "the disk does not answer")
         }
         return try await peer.receiveMessages()
       },
@@ -66,7 +66,7 @@ struct ReceptionTests {
       events.withLock { $0.append("\(event)") }
     }
     defer { Diagnostics.onEvent = before }
-    let error = AppGroupError(.noSpace, "put the file", reason: "the disk of this test is full")
+    let error = WormholeError(.noSpace, "put the file", reason: "the disk of this test is full")
     let handler: @Sendable (PeerMessage) -> PeerReceiver<PeerMessage>.Outcome = { _ in
       let number = attempts.withLock { attempts in
         attempts += 1
@@ -94,7 +94,7 @@ struct ReceptionTests {
       let plan = Faults.Plan { call, _ in
         call == .linkat ? .fail(Errno(rawValue: number)) : .proceed
       }
-      let error = #expect(throws: AppGroupError.self) {
+      let error = #expect(throws: WormholeError.self) {
         try Faults.$plan.withValue(plan) { try directory.link("/etc/hostname", as: "file") }
       }
       #expect(try !ContainerDirectory.mayLinkLater(after: #require(error)))

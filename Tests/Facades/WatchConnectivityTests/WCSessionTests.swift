@@ -163,7 +163,7 @@ struct WCSessionTests {
     #expect {
       try desk.request("text", to: "phone")
     } throws: {
-      ($0 as? AppGroupError)?.code == .notHandled
+      ($0 as? WormholeError)?.code == .notHandled
     }
     let text = try desk.enqueue("text", to: "phone", options: .init(keepsReceipt: true))
     try desk.enqueue(["c": 3], to: "phone")

@@ -26,7 +26,7 @@ struct ContextTests {
     #expect(try watch.context(from: "phone") == ["seat": 2])
     #expect(try watch.context(for: "phone") == nil && phone.context(from: "watch") == nil)
     #expect(try watch.context(from: "phone", as: [String: Int].self) == ["seat": 2])
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       try watch.context(from: "phone", as: [Int].self)
     }
     #expect(error?.code == .unexpectedValue)
@@ -139,7 +139,7 @@ struct ContextTests {
     let context = scene.container.own.value(PeerNames.context(from: "phone", to: "watch"))
     try context.replace(withBytes: Array("no".utf8))
     try eventually("the damage") { heard.withLock { $0.last } == "damaged" }
-    let error = #expect(throws: AppGroupError.self) { try watch.context(from: "phone") }
+    let error = #expect(throws: WormholeError.self) { try watch.context(from: "phone") }
     #expect(error?.code == .damaged)
     // A damaged record of delivered contexts must not be an obstacle either.
     let seen = scene.container.own.value(PeerNames.seen(from: "phone", to: "watch"))

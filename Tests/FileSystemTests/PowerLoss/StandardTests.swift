@@ -103,7 +103,7 @@ struct StandardTests {
             do {
               _ = try container.value(identifier).read()
               return true
-            } catch let error as AppGroupError where error.code == .damaged {
+            } catch let error as WormholeError where error.code == .damaged {
               return false
             }
           }

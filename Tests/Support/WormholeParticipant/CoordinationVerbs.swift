@@ -58,7 +58,7 @@ enum CoordinationVerbs {
       case "written": return try number("wchar:", in: "io")
       default: return try CoordinationOrder(words).run()
       }
-    } catch let error as AppGroupError {
+    } catch let error as WormholeError {
       return "error \(error.code.rawValue) \(error)"
     } catch is Thrown {
       return "thrown"
@@ -77,7 +77,7 @@ enum CoordinationVerbs {
             writingItemAt: URL(filePath: path), until: .now + .seconds(600)
           ) { try SharedCounter.add(to: $0.path, name) }
           isDone = true
-        } catch let error as AppGroupError where error.code == .overtaken {
+        } catch let error as WormholeError where error.code == .overtaken {
           // The process was stopped meanwhile, so nothing of the change is visible and it is
           // repeated.
           continue

@@ -91,7 +91,7 @@ struct Participant {
   private func answer(_ words: ArraySlice<String>) -> String {
     do {
       return try perform(words)
-    } catch let error as AppGroupError {
+    } catch let error as WormholeError {
       return "error \(error.code.rawValue) \(error)"
     } catch {
       return "error other \(error)"

@@ -88,7 +88,7 @@ enum PeerMessageVerbs {
   }
 
   private static func ended(_ error: any Error, in log: String) {
-    let code = (error as? AppGroupError)?.code.rawValue ?? "\(error)"
+    let code = (error as? WormholeError)?.code.rawValue ?? "\(error)"
     do {
       try note("ended \(code)", in: log)
     } catch {

@@ -34,7 +34,7 @@ enum PeerRequestVerbs {
   ) throws -> String {
     do {
       return try act(verb, name, rest, container)
-    } catch let error as AppGroupError {
+    } catch let error as WormholeError {
       return "error \(error.code.rawValue) \(error)"
     }
   }

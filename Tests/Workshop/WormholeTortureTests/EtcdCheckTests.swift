@@ -12,14 +12,14 @@ struct EtcdCheckTests {
   // MARK: Outcomes
 
   private func journal(
-    of code: AppGroupError.Code, _ call: HistoryOperation.Call = .write(7), isAlone: Bool = false
+    of code: WormholeError.Code, _ call: HistoryOperation.Call = .write(7), isAlone: Bool = false
   ) throws -> [JournalEntry] {
     let directory = RunDirectory(
       path: try TemporaryDirectory().path + "-run", etcd: "etcd://127.0.0.1/x")
     try directory.create()
     let recorder = try Recorder(directory, life: 1, .values, isAlone: isAlone)
     _ = try recorder.perform("replace", key: "register/0", call: call, patience: .seconds(1)) {
-      throw AppGroupError(code, "change the value", path: "x", reason: "it is a test")
+      throw WormholeError(code, "change the value", path: "x", reason: "it is a test")
     }
     let records = try Records(directory, lives: 1)
     try removeTree(directory.path)
@@ -31,7 +31,7 @@ struct EtcdCheckTests {
     let unknown = try journal(of: .outcomeUnknown)
     #expect(unknown.operations(of: 1).map(\.outcome) == [.unknown])
     #expect(unknown.contains(.inDoubt))
-    for (code, entry) in [(AppGroupError.Code.clusterUnreachable, JournalEntry.unreachable)]
+    for (code, entry) in [(WormholeError.Code.clusterUnreachable, JournalEntry.unreachable)]
       + [(.leaseLost, .lost), (.timedOut, .timedOut)]
     {
       let journal = try journal(of: code)
@@ -45,8 +45,8 @@ struct EtcdCheckTests {
   // went unnoticed.
   @Test(
     "take any error of the last changes for a fault",
-    arguments: [AppGroupError.Code.timedOut, .leaseLost, .clusterUnreachable, .outcomeUnknown])
-  func lastChanges(code: AppGroupError.Code) throws {
+    arguments: [WormholeError.Code.timedOut, .leaseLost, .clusterUnreachable, .outcomeUnknown])
+  func lastChanges(code: WormholeError.Code) throws {
     let journal = try journal(of: code, isAlone: true)
     #expect(journal.contains { if case .broke(.noFault, _) = $0 { true } else { false } })
   }

@@ -49,8 +49,8 @@ struct TortureCheckTests {
     let directory = RunDirectory(path: place.path + "/run")
     try directory.create()
     let recorder = try Recorder(directory, life: 1, .logs)
-    func failure(_ code: AppGroupError.Code) -> AppGroupError {
-      AppGroupError(code, "set the bounds", path: "x", reason: "it is a test")
+    func failure(_ code: WormholeError.Code) -> WormholeError {
+      WormholeError(code, "set the bounds", path: "x", reason: "it is a test")
     }
     var tries = 0
     try recorder.insisting(until: bootTimeNanoseconds()) {
@@ -58,8 +58,8 @@ struct TortureCheckTests {
       if tries < 3 { throw failure(.timedOut) }
     }
     #expect(tries == 3)
-    for (code, end) in [(AppGroupError.Code.timedOut, 0), (.damaged, bootTimeNanoseconds())] {
-      let error = #expect(throws: AppGroupError.self) {
+    for (code, end) in [(WormholeError.Code.timedOut, 0), (.damaged, bootTimeNanoseconds())] {
+      let error = #expect(throws: WormholeError.self) {
         try recorder.insisting(until: end) { throw failure(code) }
       }
       #expect(error?.code == code)

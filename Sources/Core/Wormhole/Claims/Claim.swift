@@ -65,7 +65,7 @@ public struct Claim: Sendable {
   ///     new claim ends only at its time, and a renewed one as before.
   ///   - deadline: How long to wait for another holder; by default not at all.
   /// - Returns: The fence, for changes that only the holder may make.
-  /// - Throws: `AppGroupError.Code.timedOut`, whose reason names the holder; `.unsupportedValue`
+  /// - Throws: `WormholeError.Code.timedOut`, whose reason names the holder; `.unsupportedValue`
   ///   for a process that does not run, an empty text, or a time that is not positive; or an error
   ///   of the file system.
   /// - Complexity: One update of a value, and a read.
@@ -108,7 +108,7 @@ public struct Claim: Sendable {
 
   /// Returns the current holder; nil if there is none.
   ///
-  /// - Throws: `AppGroupError` for a claim that cannot be read.
+  /// - Throws: `WormholeError` for a claim that cannot be read.
   /// - Complexity: Reads one value, and looks for the process that it names.
   public func holder() throws -> Holder? {
     let snapshot = try value.snapshot()
@@ -122,7 +122,7 @@ public struct Claim: Sendable {
   ///
   /// - Parameter number: The `Fence.number` of its holder.
   public func fence(_ number: UInt64) -> Fence {
-    let lost = AppGroupError(
+    let lost = WormholeError(
       .leaseLost, "change anything while the claim \"\(name)\" is held", path: value.path,
       reason: "it has ended, or another holder has it; nothing of the change is visible",
       remedy: "get the claim again, and repeat the change")
@@ -147,8 +147,8 @@ public struct Claim: Sendable {
     throw absence(of: process)
   }
 
-  private func absence(of process: Int32) -> AppGroupError {
-    AppGroupError(
+  private func absence(of process: Int32) -> WormholeError {
+    WormholeError(
       .unsupportedValue, Self.action, path: value.path, reason: "no process \(process) runs here",
       remedy: "name a process that lasts as long as the claim should, such as a shell ($$)")
   }
@@ -183,7 +183,7 @@ public struct Claim: Sendable {
     let content: PropertyListValue?
     do {
       content = try snapshot.propertyList()
-    } catch let error as AppGroupError where error.code == .damaged {
+    } catch let error as WormholeError where error.code == .damaged {
       // No holder can have the claim through it.
       return nil
     }
@@ -241,10 +241,10 @@ public struct Claim: Sendable {
     }
   }
 
-  fileprivate func refusal(_ other: Holder) -> AppGroupError {
+  fileprivate func refusal(_ other: Holder) -> WormholeError {
     let process = other.processID.map { ", as long as process \($0) runs" } ?? ""
     let times = [other.since, other.until].map { $0.formatted(.iso8601) }
-    return AppGroupError(
+    return WormholeError(
       .timedOut, Self.action, path: value.path,
       reason: "\"\(other.who)\" has had it since \(times[0]), until \(times[1])\(process)",
       remedy: "try again then, or ask its holder to release it")
@@ -253,14 +253,14 @@ public struct Claim: Sendable {
   fileprivate func check(_ who: String, _ time: Duration, _ owner: ProcessIdentity?) throws {
     if let owner, owner.hasEnded { throw absence(of: owner.processID) }
     guard who.isEmpty || time <= .zero else { return }
-    throw AppGroupError(
+    throw WormholeError(
       .unsupportedValue, Self.action, path: value.path,
       reason: who.isEmpty ? "the text for its holder is empty" : "its time is over at once",
       remedy: who.isEmpty ? "name who holds it" : "name a time that is longer than 0")
   }
 
-  fileprivate var ended: AppGroupError {
-    AppGroupError(
+  fileprivate var ended: WormholeError {
+    WormholeError(
       .leaseLost, Self.action, path: value.path,
       reason:
         "it ended before its number was read: its time is too short, or another process released it",
@@ -330,7 +330,7 @@ extension SharedContainer {
   ///
   /// A claim that cannot be read is reported as an event, see `Diagnostics`, and left out.
   ///
-  /// - Throws: `AppGroupError` for an error of the file system.
+  /// - Throws: `WormholeError` for an error of the file system.
   /// - Complexity: Lists the package's own values, and reads each claim.
   public func claims() throws -> [(claim: Claim, holder: Claim.Holder)] {
     try Diagnostics.reportingFaults { try claims(&$0) }

@@ -27,15 +27,15 @@ public enum ContainerAccess: Sendable, Hashable {
   ///   - path: Its path, for messages.
   ///   - isContainer: Whether the directory is a container already. Any other directory may be a
   ///     project or a home, whose mode does not concern us.
-  func check(_ status: FileStatus, path: String, isContainer: () -> Bool) throws(AppGroupError) {
+  func check(_ status: FileStatus, path: String, isContainer: () -> Bool) throws(WormholeError) {
     let right = self == .owner ? "0700" : "2770"
     // A directory for everybody, such as /tmp, must keep its mode.
     let mayBeOwn = status.permissions & 0o1000 == 0
     let elsewhere =
       (mayBeOwn ? "chmod \(right) '\(path)' if it is for the container alone, or " : "")
       + "name a directory of its own: mkdir -m \(right) DIRECTORY"
-    func refusal(_ reason: String, _ remedy: String) -> AppGroupError {
-      AppGroupError(
+    func refusal(_ reason: String, _ remedy: String) -> WormholeError {
+      WormholeError(
         .containerUnsafe, "open the container", path: path, reason: reason, remedy: remedy)
     }
     let user = Program.effectiveUser

@@ -56,7 +56,7 @@ package enum ContainerFormat {
       throw unreadable(path, "it has no formatVersion of \(majorVersion) or more")
     }
     guard version == majorVersion else {
-      throw AppGroupError(
+      throw WormholeError(
         .formatTooNew, "open the container", path: path,
         reason: "its format version is \(version), and this program knows \(majorVersion)",
         remedy: "use a newer version of this program")
@@ -78,8 +78,8 @@ package enum ContainerFormat {
     }
   }
 
-  private static func unreadable(_ path: String, _ reason: String) -> AppGroupError {
-    AppGroupError(
+  private static func unreadable(_ path: String, _ reason: String) -> WormholeError {
+    WormholeError(
       .damaged, "open the container", path: path, reason: reason,
       remedy: "unless a newer version of this package uses the container, remove the file: the "
         + "next change writes it again, with format \(majorVersion), and everything else stays"

@@ -4,7 +4,7 @@ import WormholeSystem
 /// The location of group containers: `$XDG_DATA_HOME/app-groups/<group>`, by default
 /// `~/.local/share/app-groups/<group>` (XDG Base Directory Specification 0.8).
 package enum ContainerLocation {
-  package static func path(forGroup group: String) throws(AppGroupError) -> String {
+  package static func path(forGroup group: String) throws(WormholeError) -> String {
     let action = "find the container of group \"\(group)\""
     guard !group.isEmpty else { throw empty }
     return try directory(action) + "/" + EncodedName(group).component
@@ -17,7 +17,7 @@ package enum ContainerLocation {
   package static func elsewhere(forGroup group: String) throws -> (any EngineLocation)? {
     guard let base = Program.environment(groupsVariable), !base.isEmpty else { return nil }
     guard let place = try Engines.location(base) else {
-      throw AppGroupError(
+      throw WormholeError(
         .containerMissing, "find the container of group \"\(group)\"", path: base,
         reason: "\(groupsVariable) names a directory, but is the place of groups on etcd",
         remedy: "unset it, and set XDG_DATA_HOME for groups in another directory")
@@ -26,13 +26,13 @@ package enum ContainerLocation {
     return place.appending(EncodedName(group).component)
   }
 
-  private static var empty: AppGroupError {
-    AppGroupError(
+  private static var empty: WormholeError {
+    WormholeError(
       .containerMissing, "find the container of group \"\"", path: "",
       reason: "the group identifier is empty", remedy: "name one such as group.com.example.app")
   }
 
-  private static func directory(_ action: String) throws(AppGroupError) -> String {
+  private static func directory(_ action: String) throws(WormholeError) -> String {
     // The specification says that a relative XDG_DATA_HOME must be ignored.
     if let data = Program.environment("XDG_DATA_HOME"), data.hasPrefix("/") {
       return try whole(data, action) + "/app-groups"
@@ -41,15 +41,15 @@ package enum ContainerLocation {
       return try whole(home, action) + "/.local/share/app-groups"
     }
     let home = Program.homeDirectory.map { "HOME is '\($0)', a relative path" }
-    throw AppGroupError(
+    throw WormholeError(
       .containerMissing, action, path: "",
       reason: home ?? "neither XDG_DATA_HOME nor HOME is set",
       remedy: "set HOME, or name a directory instead of a group")
   }
 
-  private static func whole(_ path: String, _ action: String) throws(AppGroupError) -> String {
+  private static func whole(_ path: String, _ action: String) throws(WormholeError) -> String {
     guard path.isRepaired else { return path }
-    throw AppGroupError(
+    throw WormholeError(
       .containerMissing, action, path: path, reason: "this path is not valid UTF-8",
       remedy: "set XDG_DATA_HOME to another")
   }
@@ -95,7 +95,7 @@ package enum ContainerLocation {
 
   /// Creates the directory and its missing parents, private to the user, and flushes them to the
   /// disk: durable content needs a durable container.
-  package static func create(_ path: String) throws(AppGroupError) {
+  package static func create(_ path: String) throws(WormholeError) {
     var missing: [Substring] = []
     var rest = path[...]
     while !rest.isEmpty, !mayExist(String(rest)) {

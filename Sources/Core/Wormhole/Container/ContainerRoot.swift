@@ -82,7 +82,7 @@ package final class ContainerRoot: Sendable {
     do {
       let named = try fileStatus(path)
       guard named.kind == .directory else {
-        throw AppGroupError(
+        throw WormholeError(
           .containerUnsafe, action, path: path,
           reason: named.kind == .symbolicLink ? "it is a symbolic link" : "it is not a directory",
           remedy: "name the directory itself",
@@ -97,9 +97,9 @@ package final class ContainerRoot: Sendable {
       return Handle(descriptor: descriptor, status: status, namedSince: namedSince)
     } catch let error as Errno {
       guard error == .noSuchFile || error == .notDirectory else {
-        throw AppGroupError.refused(action, path: path, error)
+        throw WormholeError.refused(action, path: path, error)
       }
-      throw AppGroupError(
+      throw WormholeError(
         .containerMissing, action, path: path, reason: "there is no such directory",
         remedy: isOfGroup ? "the next use of the group makes it" : "mkdir -m 0700 '\(path)'",
         errorNumber: error.rawValue)

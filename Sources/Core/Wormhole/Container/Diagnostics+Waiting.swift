@@ -61,7 +61,7 @@ package struct WaitMeter {
       }
       return result
     } catch {
-      let code = (error as? AppGroupError)?.code.rawValue
+      let code = (error as? WormholeError)?.code.rawValue
       note(what, path(), container(), code ?? "failed")
       throw error
     }

@@ -140,7 +140,7 @@ package final class FollowUps: Sendable {
       return true
     } catch let error as Errno where error == .inputOutput || error == .noSpace {
       Diagnostics.report(
-        AppGroupError.refused("put a value on the disk", path: root.path + "/" + path, error))
+        WormholeError.refused("put a value on the disk", path: root.path + "/" + path, error))
       return false
     } catch {
       // The file is gone, perhaps with the container; or it is a foreign entry.

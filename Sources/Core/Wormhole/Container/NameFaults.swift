@@ -7,12 +7,12 @@ package import WormholeSystem
 /// descriptors, no space, no answer.
 package struct NameFaults: Sendable {
   /// In the order in which they were met, one for each path, or reason without a path.
-  package private(set) var all: [AppGroupError] = []
+  package private(set) var all: [WormholeError] = []
   private var places: Set<String> = []
 
   package init() {}
 
-  package mutating func add(_ fault: AppGroupError) {
+  package mutating func add(_ fault: WormholeError) {
     if places.insert(fault.path.isEmpty ? fault.reason : fault.path).inserted { all.append(fault) }
   }
 
@@ -31,14 +31,14 @@ package struct NameFaults: Sendable {
   ) throws -> Result? {
     do {
       return try reporting(action(), path: path(), step)
-    } catch let error as AppGroupError where error.isOfOneName {
+    } catch let error as WormholeError where error.isOfOneName {
       add(error)
       return nil
     }
   }
 }
 
-extension AppGroupError {
+extension WormholeError {
   /// Whether it says nothing about other names.
   package var isOfOneName: Bool {
     errorNumber.map { Errno(rawValue: $0).isOfOneEntry }
@@ -95,7 +95,7 @@ extension SharedContainer {
       guard EncodedName.decode(entry.name.bytes) != .foreign else { return false }
       guard entry.isDirectory == false else { return true }
       faults.add(
-        AppGroupError(
+        WormholeError(
           .notAValue, "use the name", path: place + "/" + entry.name.text,
           reason: "it is not a directory", remedy: "move it away"))
       return false

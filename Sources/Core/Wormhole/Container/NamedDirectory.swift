@@ -197,7 +197,7 @@ package final class NamedDirectory: Sendable {
       throw Errno.noSuchFile
     }
     guard Array(found.utf8) == Array(identifier.utf8) else {
-      throw AppGroupError(
+      throw WormholeError(
         .nameCollision, "open the directory of a long identifier", path: path,
         reason: "its file \"identifier\" names another one",
         remedy: "remove the directory if its content is not needed")

@@ -38,7 +38,7 @@ public final class SharedContainer: Sendable {
   /// Unix group, too (`ContainerAccess.group`).
   ///
   /// - Parameter group: An App Group identifier such as `group.com.example.cinema`; any string.
-  /// - Throws: `AppGroupError.Code.containerUnsafe` if its owner or mode lets others in,
+  /// - Throws: `WormholeError.Code.containerUnsafe` if its owner or mode lets others in,
   ///   `.formatTooNew`, or an error of the file system.
   public convenience init(group: String) throws { try self.init(group: group, CallLimit()) }
 
@@ -58,7 +58,7 @@ public final class SharedContainer: Sendable {
   /// - Parameters:
   ///   - url: A directory of this user with mode 0700; an empty directory becomes a container.
   ///   - access: `.group` for a directory that the members of its Unix group share (mode 2770).
-  /// - Throws: `AppGroupError.Code.containerMissing`, `.containerUnsafe` (also for a symbolic
+  /// - Throws: `WormholeError.Code.containerMissing`, `.containerUnsafe` (also for a symbolic
   ///   link), `.formatTooNew`, or an error of the file system.
   public convenience init(url: URL, access: ContainerAccess = .owner) throws {
     try self.init(path: url.path, group: nil, access: access)
@@ -175,7 +175,7 @@ public final class SharedContainer: Sendable {
     }
     do {
       return try existing(path: ContainerLocation.path(forGroup: group), group: group)
-    } catch let error as AppGroupError where error.code == .containerMissing {
+    } catch let error as WormholeError where error.code == .containerMissing {
       return nil
     }
   }
@@ -242,10 +242,10 @@ extension SharedContainer {
 
   /// Refuses an operation that only a directory supports.
   ///
-  /// - Throws: `AppGroupError.notSupported` for a container on etcd.
+  /// - Throws: `WormholeError.notSupported` for a container on etcd.
   package func requireDirectory(_ action: String, remedy: String) throws {
     guard !engine.isDirectory else { return }
-    throw AppGroupError(
+    throw WormholeError(
       .notSupported, action, path: location, reason: "that needs a directory, and it is on etcd",
       remedy: remedy)
   }

@@ -43,5 +43,5 @@ package protocol EngineCondition: Sendable {}
 /// An error of an engine, which becomes an error with a sentence.
 package protocol EngineError: Error {
   /// Returns the error of a call that has failed because of this one.
-  func reported(_ action: String, path: String) -> AppGroupError
+  func reported(_ action: String, path: String) -> WormholeError
 }

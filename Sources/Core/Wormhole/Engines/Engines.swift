@@ -32,11 +32,11 @@ package enum Engines {
 
   /// Returns the place that a text names; nil for a directory's path.
   ///
-  /// - Throws: `AppGroupError`: `notSupported` if this program has no engine for it; otherwise as the engine.
+  /// - Throws: `WormholeError`: `notSupported` if this program has no engine for it; otherwise as the engine.
   package static func location(_ text: String) throws -> (any EngineLocation)? {
     guard let scheme = scheme(of: text) else { return nil }
     guard let parser = parsers.withLock({ $0[scheme] }) else {
-      throw AppGroupError(
+      throw WormholeError(
         .notSupported, "open the container", path: withoutPassword(text),
         reason: "this program has no engine for \(scheme)://",
         remedy: "build it with the module of that engine, and register that at its start")

@@ -105,12 +105,12 @@ extension ContainerRoot {
   }
 }
 
-extension AppGroupError {
+extension WormholeError {
   /// Returns the error for a value that a reader of entries would not accept.
   package static func unacceptable(
     _ error: PropertyListError, _ action: String, path: String
-  ) -> AppGroupError {
-    AppGroupError(
+  ) -> WormholeError {
+    WormholeError(
       error.code.isOfSize ? .tooLarge : .unsupportedValue, action, path: path,
       reason: "its receiver would not accept it: \(error.reason)",
       remedy: error.code.isOfSize

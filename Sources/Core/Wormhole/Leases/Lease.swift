@@ -304,11 +304,11 @@ package final class Lease: Sendable {
     try held.descriptor.synchronize()
   }
 
-  package func lost() -> AppGroupError {
+  package func lost() -> WormholeError {
     // The name of the process that took over is worth a sentence, not another error.
     let taker = try? site.taker(from: declaration)
     let by = taker.map { "by \($0)" } ?? "by a process that left no note"
-    return AppGroupError(
+    return WormholeError(
       .leaseLost, "publish a change", path: site.path,
       reason: "the lease was taken over \(by), because this process was stopped or held it "
         + "longer than its term; nothing of the change is visible",

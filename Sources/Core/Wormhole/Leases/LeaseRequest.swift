@@ -105,7 +105,7 @@ package final class LeaseRequest: Waiting {
     try forget()
     let now = ContinuousClock.now
     guard now < deadline else {
-      throw AppGroupError(
+      throw WormholeError(
         .timedOut, "change the value", path: site.path,
         reason: "its lease was taken from a process that was stopped, and this network file "
           + "system keeps the lease's files until that process closes them",
@@ -149,7 +149,7 @@ package final class LeaseRequest: Waiting {
       site: site, held: held, term: term, surroundings: found.surroundings.map(\.name))
     do {
       if let remains = found.remains { try lease.begin(after: remains) }
-    } catch let error as AppGroupError where error.code == .leaseLost {
+    } catch let error as WormholeError where error.code == .leaseLost {
       try forget()
       return nil
     }
@@ -213,14 +213,14 @@ package final class LeaseRequest: Waiting {
     return true
   }
 
-  private func timedOut() throws -> AppGroupError {
+  private func timedOut() throws -> WormholeError {
     var holder: LeaseHolder?
     if let held {
       // Taken over from its holder at this moment, so there is none to name.
       holder = try ifPresent(observed.holder(held)) ?? nil
     }
     let state = holder.map { "with its lease \($0.holding)" } ?? "while it was in use"
-    return AppGroupError(
+    return WormholeError(
       .timedOut, "change the value", path: site.path,
       reason: "the deadline passed \(state)",
       remedy: "try again, or with a later deadline", holder: holder)

@@ -32,7 +32,7 @@ struct DirectoryLog: LogStore {
         lease, _ in try log.removeFile(lease) && lease.removeSite()
       }
       if try change.run() { _ = try directory.removeIfEmpty() }
-    } catch let error as AppGroupError where error.code == .leaseLost {
+    } catch let error as WormholeError where error.code == .leaseLost {
       // The process that took the lease over is appending.
     }
   }

@@ -20,8 +20,8 @@ package struct LogAppended: Sendable {
 extension PlainLog {
   private static var atOnce: Int { 10_000 }
 
-  package func tooLarge(_ bytes: Int, _ state: LogState) -> AppGroupError {
-    AppGroupError(
+  package func tooLarge(_ bytes: Int, _ state: LogState) -> WormholeError {
+    WormholeError(
       .tooLarge, "append to \"\(name)\"", path: path,
       reason: "it has \(bytes) bytes, and the log keeps at most \(state.bounds.bytes)",
       remedy: "share large content as a file, or set wider bounds")

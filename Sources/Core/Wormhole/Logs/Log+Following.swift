@@ -25,7 +25,7 @@ extension Log {
       while true {
         do {
           try await follow(subscriber, from: start, handler)
-        } catch let error as AppGroupError
+        } catch let error as WormholeError
           where [.leaseLost, .timedOut].contains(error.code) && !Task.isCancelled
         {
           if error.code == .leaseLost { Diagnostics.report(error) }

@@ -76,7 +76,7 @@ public struct Log<Content: Codable & Sendable>: Sendable {
   ///     earlier ones.
   ///   - deadline: how long to wait for other processes that append; by default 10 seconds from now.
   /// - Returns: the message's number: 1 for the first, and one more for each.
-  /// - Throws: the error of encoding; `AppGroupError.Code.timedOut`, naming the process that
+  /// - Throws: the error of encoding; `WormholeError.Code.timedOut`, naming the process that
   ///   appends; `.tooLarge` if the message alone exceeds the bounds; `.unsupportedValue` for a value
   ///   outside property lists; `.damaged` for a damaged `log.plist`; or errors of the file system. The
   ///   message is then not appended, except after an error of the last fsyncs of `.durable`, or of
@@ -126,7 +126,7 @@ public struct Log<Content: Codable & Sendable>: Sendable {
     do {
       return try PropertyListValue(encoding: content).binaryBytes(limits: .standard)
     } catch let error as PropertyListError {
-      throw AppGroupError.unacceptable(error, "append to \"\(name)\"", path: path)
+      throw WormholeError.unacceptable(error, "append to \"\(name)\"", path: path)
     }
   }
 
@@ -141,7 +141,7 @@ public struct Log<Content: Codable & Sendable>: Sendable {
   ///
   /// - Parameter deadline: how long to wait for other processes that append; by default 10 seconds from now.
   /// - Returns: whether there was a log.
-  /// - Throws: `AppGroupError`: as `append`.
+  /// - Throws: `WormholeError`: as `append`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
   public func remove(until deadline: ContinuousClock.Instant? = nil) throws -> Bool {
@@ -168,7 +168,7 @@ public struct Log<Content: Codable & Sendable>: Sendable {
 
   /// The bounds of the log.
   ///
-  /// - Throws: `AppGroupError`: as reading a value.
+  /// - Throws: `WormholeError`: as reading a value.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func bounds() throws -> LogBounds { try memory.state(of: value)?.bounds ?? .standard }
 
@@ -182,7 +182,7 @@ public struct Log<Content: Codable & Sendable>: Sendable {
   /// - Parameters:
   ///   - bounds: the new bounds; they stay until they are set again.
   ///   - deadline: how long to wait for other processes that append; by default 10 seconds from now.
-  /// - Throws: `AppGroupError`: as `append`.
+  /// - Throws: `WormholeError`: as `append`.
   /// - Complexity: a durable publication; then as for taking messages away.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func setBounds(
@@ -257,6 +257,6 @@ extension SharedContainer {
 
   /// Returns the names of all logs that were ever appended to or read, in no order.
   ///
-  /// - Throws: `AppGroupError` for errors of the file system.
+  /// - Throws: `WormholeError` for errors of the file system.
   public func logNames() throws -> [String] { try identifiers(of: .log) }
 }

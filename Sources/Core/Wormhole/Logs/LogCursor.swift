@@ -112,7 +112,7 @@ package struct LogCursor: Sendable {
     do {
       // Only under the role: a process that was stopped before this may have lost it by now.
       return try value.change(under: registration.fence.proof, .init(until: deadline), move).run()
-    } catch let error as AppGroupError where error.code == .leaseLost {
+    } catch let error as WormholeError where error.code == .leaseLost {
       throw replaced()
     }
   }
@@ -142,8 +142,8 @@ package struct LogCursor: Sendable {
     }
   }
 
-  private func replaced() -> AppGroupError {
-    AppGroupError(
+  private func replaced() -> WormholeError {
+    WormholeError(
       .leaseLost, "read \"\(log.name)\" as \"\(subscriber)\"", path: log.path,
       reason: "another process reads under this name, because this one was stopped, or its "
         + "position was removed",
@@ -170,7 +170,7 @@ public struct LogSubscriber: Sendable, Hashable {
 extension Log {
   /// Returns all named subscribers so far, in no order, unless they were forgotten.
   ///
-  /// - Throws: `AppGroupError` for errors of the file system. A position that cannot be read is left out.
+  /// - Throws: `WormholeError` for errors of the file system. A position that cannot be read is left out.
   /// - Complexity: a listing of the package's own values, and one read for each subscriber.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func subscribers() throws -> [LogSubscriber] {
@@ -189,7 +189,7 @@ extension Log {
         else { return nil }
         let next = position.log == state?.id ? position.next : 1
         return LogSubscriber(name: subscriber, next: next, behind: max(0, head - next + 1))
-      } catch let error as AppGroupError where error.isOfOneName {
+      } catch let error as WormholeError where error.isOfOneName {
         return nil
       }
     }
@@ -204,7 +204,7 @@ extension Log {
   /// process that reads under the name gets `leaseLost`.
   ///
   /// - Returns: whether it was known.
-  /// - Throws: `AppGroupError`: as removing a value.
+  /// - Throws: `WormholeError`: as removing a value.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
   public func forget(subscriber: String) throws -> Bool {

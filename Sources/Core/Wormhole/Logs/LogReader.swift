@@ -7,7 +7,7 @@ extension Log {
   /// Reads messages without a name: nothing is stored, and any number of readers may do so.
   ///
   /// - Parameter start: where to begin.
-  /// - Throws: `AppGroupError.Code.damaged` for a damaged `log.plist`, or errors of the file
+  /// - Throws: `WormholeError.Code.damaged` for a damaged `log.plist`, or errors of the file
   ///   system.
   /// - Complexity: a listing of the log; for a date, a look at each message before it.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
@@ -29,7 +29,7 @@ extension Log {
   ///   - start: where a new subscriber begins.
   ///   - deadline: how long to wait for the process that reads under this name; a past deadline means
   ///     "only if there is none". By default 10 seconds from now.
-  /// - Throws: `AppGroupError.Code.timedOut`, whose `holder` is that process; otherwise as `read`.
+  /// - Throws: `WormholeError.Code.timedOut`, whose `holder` is that process; otherwise as `read`.
   /// - Complexity: as becoming exclusively present, an update of a value, and a listing of the log.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func subscribe(
@@ -65,7 +65,7 @@ extension Log {
           let cursor = LogCursor(log: plain, subscriber: subscriber, registration: registration)
           return .done(try reading(from: start, cursor, until: deadline))
         }
-      } catch let error as AppGroupError
+      } catch let error as WormholeError
         where error.code == .leaseLost && !LeaseFault.failingToSubscribe.isActive
       {
         // Stopped while it subscribed, and replaced: it has read nothing.
@@ -177,7 +177,7 @@ public final class LogReader<Content: Codable & Sendable>: Sendable {
   ///
   /// - Parameter deadline: how long to wait; a past deadline means "only if there is one now".
   /// - Returns: nil once the deadline has passed.
-  /// - Throws: `AppGroupError.Code.leaseLost` if another process has replaced this one as the
+  /// - Throws: `WormholeError.Code.leaseLost` if another process has replaced this one as the
   ///   subscriber, `.invalidToken` after it was closed, or errors of the file system. The next
   ///   call then continues at the same position.
   /// - Complexity: open, fstat, read, close; for a named subscriber also an update of a value, and
@@ -210,7 +210,7 @@ public final class LogReader<Content: Codable & Sendable>: Sendable {
   /// Counts the last message as read, without asking for the next one. Further calls have no effect.
   ///
   /// - Parameter durability: with `.durable` the position also survives a loss of power.
-  /// - Throws: `AppGroupError`: as `next`.
+  /// - Throws: `WormholeError`: as `next`.
   /// - Complexity: for a named subscriber an update of a value.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func acknowledge(durability: Durability = .standard) throws {
@@ -228,7 +228,7 @@ public final class LogReader<Content: Codable & Sendable>: Sendable {
   /// Continues at another position: messages that were read are delivered again, or others are
   /// skipped. These are not counted as missed, and not marked.
   ///
-  /// - Throws: `AppGroupError`: as `next`.
+  /// - Throws: `WormholeError`: as `next`.
   /// - Complexity: as beginning to read.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func seek(to start: LogStart) throws {
@@ -252,7 +252,7 @@ public final class LogReader<Content: Codable & Sendable>: Sendable {
       do {
         // One look before each wait: anything later raises the latch.
         if let message = try take(until: limit) { return .done(message) }
-      } catch let error as AppGroupError where error.code == .containerMissing {
+      } catch let error as WormholeError where error.code == .containerMissing {
         // It was removed, and may be made again.
         let recheck = ContinuousClock.now + ContainerRoot.recheck
         let next = deadline.map { min($0, recheck) } ?? recheck
@@ -302,7 +302,7 @@ public final class LogReader<Content: Codable & Sendable>: Sendable {
   private func looking<Result>(_ body: (inout LogReading) throws -> Result) throws -> Result {
     try reporting("read \"\(log.name)\"", path: log.path) {
       guard !isClosed.load(ordering: .sequentiallyConsistent) else {
-        throw AppGroupError(
+        throw WormholeError(
           .invalidToken, "read \"\(log.name)\"", path: log.path, reason: "the reader was closed",
           remedy: "read again")
       }
@@ -350,7 +350,7 @@ public struct LogMessages<Content: Codable & Sendable>: AsyncSequence, Sendable 
     {
       do {
         return try await reader.next()
-      } catch let error as AppGroupError where error.code == .invalidToken {
+      } catch let error as WormholeError where error.code == .invalidToken {
         return nil
       }
     }

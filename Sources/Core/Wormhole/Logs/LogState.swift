@@ -142,7 +142,7 @@ final class LogMemory: Sendable {
 
   /// Returns the log's file; nil if there is none.
   ///
-  /// - Throws: `AppGroupError`: `damaged`, and as reading a value.
+  /// - Throws: `WormholeError`: `damaged`, and as reading a value.
   func state(of value: PlainValue) throws -> LogState? {
     if let version = try value.version(),
       let state = known.withLock({ $0.version == version ? $0.state : nil })
@@ -184,7 +184,7 @@ extension LogState {
   package static func read(_ snapshot: PlainSnapshot, at path: String) throws -> LogState? {
     guard let content = try snapshot.propertyList() else { return nil }
     guard let state = LogState(content) else {
-      throw AppGroupError(
+      throw WormholeError(
         .damaged, "read what is known about a log", path: path,
         reason: "it is missing the keys of a log",
         remedy: "put it aside: the log's messages stay, and its bounds have to be set again")

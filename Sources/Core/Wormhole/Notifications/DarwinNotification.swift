@@ -35,7 +35,7 @@ public struct DarwinNotification: Sendable {
 
   /// Posts to all observers. A post without observers succeeds.
   ///
-  /// - Throws: `AppGroupError` for an error of the file system.
+  /// - Throws: `WormholeError` for an error of the file system.
   /// - Complexity: One system call, a rename, if this process posted last, and eight after another
   ///   process's post; no lock, so no process can delay it. On etcd one request.
   public func post() throws {
@@ -53,7 +53,7 @@ public struct DarwinNotification: Sendable {
   ///   - handler: Receives the registration, which it may cancel.
   /// - Returns: The registration, which lasts until it is cancelled or released. No post after this
   ///   method returns is missed.
-  /// - Throws: `AppGroupError` if the container can no longer be used.
+  /// - Throws: `WormholeError` if the container can no longer be used.
   public func observe(
     startsWithPast: Bool = false, on queue: DispatchQueue,
     _ handler: @escaping @Sendable (NotificationRegistration) -> Void
@@ -73,7 +73,7 @@ public struct DarwinNotification: Sendable {
 
   /// Registers for `check()` only; no handler is called.
   ///
-  /// - Throws: `AppGroupError` if the container can no longer be used.
+  /// - Throws: `WormholeError` if the container can no longer be used.
   public func register() throws -> NotificationRegistration {
     _ = try container.root.handle()
     return NotificationRegistration(self, posts: store)
@@ -94,11 +94,11 @@ public struct DarwinNotification: Sendable {
 
   /// Returns the 64-bit state of the name; 0 if it was never set.
   ///
-  /// - Throws: `AppGroupError` if its file cannot be read.
+  /// - Throws: `WormholeError` if its file cannot be read.
   public func state() throws -> UInt64 {
     guard let value = try stateValue.read() else { return 0 }
     guard let state = value.uint64Value else {
-      throw AppGroupError(
+      throw WormholeError(
         .damaged, "read the state of \"\(name)\"", path: stateValue.path,
         reason: "it is not an unsigned 64-bit integer", remedy: "set it again")
     }
@@ -107,7 +107,7 @@ public struct DarwinNotification: Sendable {
 
   /// Sets the 64-bit state for all processes; does not post.
   ///
-  /// - Throws: `AppGroupError`, as `Value.replace`.
+  /// - Throws: `WormholeError`, as `Value.replace`.
   public func setState(_ state: UInt64, until deadline: ContinuousClock.Instant? = nil) throws {
     try stateValue.replace(with: PropertyListValue(state), until: deadline)
   }
@@ -126,7 +126,7 @@ public struct DarwinNotification: Sendable {
   /// - Parameter deadline: How long to wait for a process that sets the state; by default 10
   ///   seconds from now.
   /// - Returns: Whether there was a state or a post.
-  /// - Throws: `AppGroupError`, as `Value.remove`.
+  /// - Throws: `WormholeError`, as `Value.remove`.
   @discardableResult
   public func remove(until deadline: ContinuousClock.Instant? = nil) throws -> Bool {
     let isRemoved = try stateValue.remove(until: deadline)

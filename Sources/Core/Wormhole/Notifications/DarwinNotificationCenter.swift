@@ -42,7 +42,7 @@ public final class DarwinNotificationCenter: Sendable {
   ///   - name: The notification's name.
   ///   - queue: The queue on which the closure is called; by default the main queue.
   ///   - callback: Receives the name.
-  /// - Throws: `AppGroupError`, as `DarwinNotification.observe`.
+  /// - Throws: `WormholeError`, as `DarwinNotification.observe`.
   public func addObserver(
     _ observer: AnyObject, name: String, queue: DispatchQueue = .main,
     callback: @escaping @Sendable (String) -> Void
@@ -94,7 +94,7 @@ public final class DarwinNotificationCenter: Sendable {
 
   /// Posts a notification to the observers in all processes, including this one.
   ///
-  /// - Throws: `AppGroupError` for an error of the file system.
+  /// - Throws: `WormholeError` for an error of the file system.
   public func postNotification(name: String) throws {
     try container.notification(name).post()
   }

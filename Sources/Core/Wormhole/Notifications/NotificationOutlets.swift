@@ -8,7 +8,7 @@ import WormholeSystem
 package struct TokenPipe: Sendable {
   private let ends: (read: SharedDescriptor, write: SharedDescriptor)
 
-  /// - Throws: `AppGroupError` if the process's descriptors are used up.
+  /// - Throws: `WormholeError` if the process's descriptors are used up.
   package init() throws {
     ends = try reporting("make a pipe for notifications", path: "") { try makePipe().takeBoth() }
   }

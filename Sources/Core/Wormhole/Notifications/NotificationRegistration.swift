@@ -93,7 +93,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
   ///
   /// A sweep of the container drops the record of a post after a day: see the limits.
   ///
-  /// - Throws: `AppGroupError.Code.invalidToken` after `cancel()`, or an error of the file system.
+  /// - Throws: `WormholeError.Code.invalidToken` after `cancel()`, or an error of the file system.
   public func check() throws -> Bool {
     try valid()
     let path = posts.path
@@ -106,7 +106,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
   /// Holds calls back until as many calls of `resume()` follow. Posts in the meantime become one
   /// call at the last `resume()`. Other registrations of the name are not affected.
   ///
-  /// - Throws: `AppGroupError.invalidToken` after `cancel()`.
+  /// - Throws: `WormholeError.invalidToken` after `cancel()`.
   public func suspend() throws {
     try valid()
     condition.withLock { $0.suspensions = min($0.suspensions + 1, Self.deepestSuspension) }
@@ -114,7 +114,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
 
   /// Ends one suspension; has no effect without one.
   ///
-  /// - Throws: `AppGroupError.invalidToken` after `cancel()`.
+  /// - Throws: `WormholeError.invalidToken` after `cancel()`.
   public func resume() throws {
     try valid()
     let delivery = condition.withLock { condition -> ChangeDelivery<PostMark>? in
@@ -128,7 +128,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
 
   /// Returns the name's 64-bit state; see `DarwinNotification.state()`.
   ///
-  /// - Throws: `AppGroupError.Code.invalidToken` after `cancel()`, or an error of reading it.
+  /// - Throws: `WormholeError.Code.invalidToken` after `cancel()`, or an error of reading it.
   public func state() throws -> UInt64 {
     try valid()
     return try notification.state()
@@ -136,7 +136,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
 
   /// Sets the name's 64-bit state; see `DarwinNotification.setState(_:until:)`.
   ///
-  /// - Throws: `AppGroupError.Code.invalidToken` after `cancel()`, or an error of writing it.
+  /// - Throws: `WormholeError.Code.invalidToken` after `cancel()`, or an error of writing it.
   public func setState(_ state: UInt64) throws {
     try valid()
     try notification.setState(state)
@@ -162,7 +162,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
 
   private func valid() throws {
     guard isValid else {
-      throw AppGroupError(
+      throw WormholeError(
         .invalidToken, "use the registration for \"\(notification.name)\"",
         path: posts.path, reason: "it was cancelled", remedy: "register again")
     }

@@ -22,7 +22,7 @@ public struct NamedMutex: Sendable {
   ///   - body: Receives the fence, which later holders break: `update(while:)` and `enqueue(while:)`
   ///     take it.
   /// - Returns: The result of `body`.
-  /// - Throws: The error of `body`, or `AppGroupError.Code.timedOut` with the holder, otherwise as
+  /// - Throws: The error of `body`, or `WormholeError.Code.timedOut` with the holder, otherwise as
   ///   `Presence.enter`.
   /// - Complexity: As `Presence.enterExclusively`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
@@ -77,7 +77,7 @@ public struct Leader: Sendable {
   ///   process leads. Its result, or its error while it leads, ends the call.
   /// - Returns: The result of `body`.
   /// - Throws: The error of `body`; `CancellationError` if the calling task is cancelled; or
-  ///   `AppGroupError` as `Presence.enter`.
+  ///   `WormholeError` as `Presence.enter`.
   /// - Complexity: As `Presence.enterExclusively` for each turn.
   public func lead<Result: Sendable>(
     _ body: @escaping @Sendable (Fence) async throws -> Result
@@ -86,7 +86,7 @@ public struct Leader: Sendable {
       let role: PresenceRegistration
       do {
         role = try await presence.enterExclusively(until: .now + SharedContainer.standardWait)
-      } catch AppGroupError.Code.timedOut {
+      } catch WormholeError.Code.timedOut {
         continue
       }
       let turn = Task { try await body(role.fence) }

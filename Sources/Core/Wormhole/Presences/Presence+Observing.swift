@@ -14,7 +14,7 @@ extension Presence {
   ///   - handler: Receives the present processes, the oldest first.
   /// - Returns: The observation, which lasts until it is cancelled or released. No process that
   ///   enters or leaves after this method returns is missed.
-  /// - Throws: `AppGroupError` if the container can no longer be used. A lack of watches is not an
+  /// - Throws: `WormholeError` if the container can no longer be used. A lack of watches is not an
   ///   error: the observation then polls, and `detection` says so.
   public func observe(
     startsWithCurrent: Bool = false, on queue: DispatchQueue,

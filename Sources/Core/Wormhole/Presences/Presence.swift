@@ -58,7 +58,7 @@ public struct Presence: Sendable {
   /// seconds later it is created again, in the directory that then exists.
   ///
   /// - Parameter content: A small value for other processes; it never changes.
-  /// - Throws: `AppGroupError.Code.unsupportedValue` for content that is too large or not a
+  /// - Throws: `WormholeError.Code.unsupportedValue` for content that is too large or not a
   ///   property list, or an error of the file system.
   /// - Complexity: Create, lock, write, rename; and a watch on the directory.
   public func enter(content: PropertyListValue? = nil) throws -> PresenceRegistration {
@@ -88,7 +88,7 @@ public struct Presence: Sendable {
 
   /// Returns the present processes, the oldest first.
   ///
-  /// - Throws: `AppGroupError` for an error of the file system, and `AppGroupError.Code.tooLarge`
+  /// - Throws: `WormholeError` for an error of the file system, and `WormholeError.Code.tooLarge`
   ///   for a directory with more than 10,000 files.
   /// - Complexity: Opens and lists one directory. For each member: open, fstat, flock, read and
   ///   close of its file, and a look in /proc.
@@ -128,7 +128,7 @@ public struct Presence: Sendable {
     do throws(PropertyListError) {
       _ = try record.bytes()
     } catch {
-      throw AppGroupError(
+      throw WormholeError(
         .unsupportedValue, title.action, path: path,
         reason: "nobody would accept its content: \(error.reason)",
         remedy: "keep this short; put the rest in a value")
@@ -145,7 +145,7 @@ extension SharedContainer {
 
   /// Returns the names under which a process has entered, unordered.
   ///
-  /// - Throws: `AppGroupError` for an error of the file system.
+  /// - Throws: `WormholeError` for an error of the file system.
   public func presenceNames() throws -> [String] {
     try identifiers(of: .presence)
   }
@@ -199,7 +199,7 @@ extension Presence {
   ///   - overtaking: Whether a suspended process loses the role to this one.
   ///   - deadline: The latest instant to wait; an instant in the past means "only if the role is
   ///     free". By default 10 seconds from now.
-  /// - Throws: `AppGroupError.Code.timedOut` with the present process as its `holder`; otherwise as
+  /// - Throws: `WormholeError.Code.timedOut` with the present process as its `holder`; otherwise as
   ///   `enter`.
   /// - Complexity: As `enter`, and one update of a value. Waits for an event; checks once a second
   ///   whether a stopped process can be overtaken.

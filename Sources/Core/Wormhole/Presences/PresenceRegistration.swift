@@ -54,7 +54,7 @@ public final class PresenceRegistration: Sendable {
   /// On etcd a registration whose session has ended is made again; an exclusive one only if no
   /// other process has had its role in the meantime.
   ///
-  /// - Throws: `AppGroupError.Code.invalidToken` after `close()`, `.leaseLost` with the new holder
+  /// - Throws: `WormholeError.Code.invalidToken` after `close()`, `.leaseLost` with the new holder
   ///   if another process has taken the role over, or an error of the file system.
   /// - Complexity: A look at the role and at its file. On etcd one transaction.
   public func confirm() throws { try confirm(until: nil) }
@@ -99,7 +99,7 @@ public final class PresenceRegistration: Sendable {
   /// - Parameter handler: Called on a thread that may block; at once if the registration is lost.
   ///   Released with the registration, and not called by `close()`.
   /// - Complexity: On etcd a timer as long as the registration lasts.
-  public func onLoss(_ handler: @escaping @Sendable (AppGroupError) -> Void) {
+  public func onLoss(_ handler: @escaping @Sendable (WormholeError) -> Void) {
     hold.lossHandlers.add(handler)
     hold.watchLoss()
   }
@@ -111,7 +111,7 @@ public final class PresenceRegistration: Sendable {
 
   /// Why the registration is lost, or may be about to be; nil if it is not. Makes no request that
   /// could be slow.
-  package var loss: AppGroupError? { hold.loss }
+  package var loss: WormholeError? { hold.loss }
 
   /// The fence of the exclusive role: changes that have it are refused once another process has
   /// entered, however late they come. Entering again, as `confirm()` may do, makes a new fence.

@@ -83,7 +83,7 @@ package protocol PresenceHold: AnyObject, Sendable {
   var inheritable: Int32? { get }
 
   /// See `PresenceRegistration.loss`.
-  var loss: AppGroupError? { get }
+  var loss: WormholeError? { get }
 
   /// See `PresenceRegistration.onLoss`.
   var lossHandlers: LossHandlers { get }
@@ -105,7 +105,7 @@ extension PresenceHold {
 
 /// The handlers of the loss of a registration, each of which is called once.
 package final class LossHandlers: Sendable {
-  package typealias Handler = @Sendable (AppGroupError) -> Void
+  package typealias Handler = @Sendable (WormholeError) -> Void
 
   private let handlers = Mutex<[Handler]>([])
 
@@ -116,7 +116,7 @@ package final class LossHandlers: Sendable {
   package func add(_ handler: @escaping Handler) { handlers.withLock { $0.append(handler) } }
 
   /// Calls all handlers, and forgets them.
-  package func report(_ loss: AppGroupError) {
+  package func report(_ loss: WormholeError) {
     let all = handlers.withLock { exchange(&$0, with: []) }
     guard !all.isEmpty else { return }
     Blocking.urgently { for handler in all { handler(loss) } }
@@ -185,8 +185,8 @@ package struct PresenceTitle: Sendable {
   package var role: String { isConsumer ? "consumer" : "role" }
 
   /// The error of a process that has waited for another one in vain.
-  package func busy(_ member: PresenceMember, path: String) -> AppGroupError {
-    AppGroupError(
+  package func busy(_ member: PresenceMember, path: String) -> WormholeError {
+    WormholeError(
       .timedOut, action + (isConsumer ? "" : " exclusively"), path: path,
       reason: isConsumer
         ? "only one process consumes it at a time; \(member.holder.holding)"
@@ -195,32 +195,32 @@ package struct PresenceTitle: Sendable {
   }
 
   /// The error of a registration that was closed.
-  package func ended(path: String) -> AppGroupError {
-    AppGroupError(
+  package func ended(path: String) -> WormholeError {
+    WormholeError(
       .invalidToken, "confirm being present", path: path, reason: "it was ended",
       remedy: "enter again")
   }
 
   /// The error of a registration that may end soon, because etcd has not heard from it lately.
-  package func unheard(path: String) -> AppGroupError {
-    AppGroupError(
+  package func unheard(path: String) -> WormholeError {
+    WormholeError(
       .leaseLost, "stay present", path: path,
       reason: "etcd has not answered for most of the session's lifetime (ttl=), so it may end",
       remedy: "stop what only its holder may do, and enter again when etcd can be reached")
   }
 
   /// The error of a change that comes after the end of its role.
-  package func fenced(path: String) -> AppGroupError {
-    AppGroupError(
+  package func fenced(path: String) -> WormholeError {
+    WormholeError(
       .leaseLost, "change anything while \(role) \"\(name)\" is held", path: path,
       reason: "it has ended, or another process has it; nothing of the change is visible",
       remedy: "enter again, and repeat the change")
   }
 
   /// The error of a registration that has lost its role.
-  package func overtaken(by holder: LeaseHolder?, path: String) -> AppGroupError {
+  package func overtaken(by holder: LeaseHolder?, path: String) -> WormholeError {
     let taker = holder.map { "\($0)," } ?? "another process"
-    return AppGroupError(
+    return WormholeError(
       .leaseLost, "confirm being the only one", path: path,
       reason: "\(taker) has taken the role over", remedy: "enter again", holder: holder)
   }

@@ -83,13 +83,13 @@ public struct Queue<Content: Codable & Sendable>: Sendable {
   /// - Parameters:
   ///   - sender: any string of at most 160 bytes once encoded like the names of values.
   ///   - limits: how many entries and bytes of all senders together may wait.
-  /// - Throws: `AppGroupError.Code.unsupportedValue` for a longer name.
+  /// - Throws: `WormholeError.Code.unsupportedValue` for a longer name.
   public func sender(_ sender: String, limits: QueueLimits = .standard) throws -> QueueSender<
     Content
   > {
     let encoded = EncodedName(sender)
     guard encoded.component.utf8.count <= EntryFile.maximumSenderBytes else {
-      throw AppGroupError(
+      throw WormholeError(
         .unsupportedValue, "send to \"\(name)\"", path: path,
         reason: "the sender's name has \(encoded.component.utf8.count) bytes once encoded",
         remedy: "take one of at most \(EntryFile.maximumSenderBytes)")
@@ -106,7 +106,7 @@ public struct Queue<Content: Codable & Sendable>: Sendable {
 
   /// Returns whether any entry waits or is taken.
   ///
-  /// - Throws: `AppGroupError` for errors of the file system.
+  /// - Throws: `WormholeError` for errors of the file system.
   /// - Complexity: two or three listings.
   package func hasEntries() throws -> Bool {
     try attempt("look at") { try store.hasEntries() }
@@ -171,7 +171,7 @@ extension SharedContainer {
 
   /// Returns the names of all queues that were ever sent to or consumed, in no order.
   ///
-  /// - Throws: `AppGroupError` for errors of the file system.
+  /// - Throws: `WormholeError` for errors of the file system.
   public func queueNames() throws -> [String] { try identifiers(of: .queue) }
 }
 
@@ -191,7 +191,7 @@ extension Queue {
   ///
   /// - Parameter limit: How many waiting entries are enough; by default all. A few more may be
   ///   returned, because entries that were stored together are read together.
-  /// - Throws: `AppGroupError` for errors of the file system. Unreadable entries are left out.
+  /// - Throws: `WormholeError` for errors of the file system. Unreadable entries are left out.
   /// - Complexity: Four listings or more, and reading each file that is returned.
   public func outstanding(limit: Int = .max) throws -> [QueueReceipt] {
     let found = try attempt("look for entries of") {
@@ -268,9 +268,9 @@ extension Queue {
       while joined == nil {
         do {
           joined = try store.joining(DeliveryTerms(OpenQueue(plain)), until: .now).run()
-        } catch let error as AppGroupError where error.code == .timedOut {
+        } catch let error as WormholeError where error.code == .timedOut {
           return 0
-        } catch let error as AppGroupError where error.code == .leaseLost {
+        } catch let error as WormholeError where error.code == .leaseLost {
           // Stopped while it joined, and replaced: it has begun nothing.
           continue
         }
@@ -300,7 +300,7 @@ extension Queue {
   ///   - deadline: How long to wait; a past deadline means "look once".
   ///   - willWait: Called before each wait.
   /// - Returns: Whether the queue was ever used.
-  /// - Throws: `AppGroupError` for errors of the file system. Waits for a removed container.
+  /// - Throws: `WormholeError` for errors of the file system. Waits for a removed container.
   package func awaitFirstUse(
     until deadline: ContinuousClock.Instant, willWait: () -> Void
   ) throws -> Bool {
@@ -312,7 +312,7 @@ extension Queue {
       do {
         watch = try attempt("wait for") { try queue.store.watchFirstUse { latch.raise() } }
         if watch == nil { return true }
-      } catch let error as AppGroupError where error.code == .containerMissing {
+      } catch let error as WormholeError where error.code == .containerMissing {
         pause = min(deadline, .now + ContainerRoot.recheck)
       }
       defer { watch?.cancel() }
@@ -328,7 +328,7 @@ extension Queue {
   /// - Parameter deadline: How long to wait for other processes that cancel; by default 10 seconds for
   ///   each step.
   /// - Returns: The number of entries that this call has cancelled.
-  /// - Throws: `AppGroupError`: as `QueueSender.cancel`. Earlier cancellations remain.
+  /// - Throws: `WormholeError`: as `QueueSender.cancel`. Earlier cancellations remain.
   /// - Complexity: One or two listings; for each file the cost of `QueueSender.cancel`. On etcd two round
   ///   trips for each file.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
@@ -347,7 +347,7 @@ extension Queue {
 
   /// Returns the failed entries that were kept, in the order of sending.
   ///
-  /// - Throws: `AppGroupError` for errors of the file system. Unreadable entries are left out.
+  /// - Throws: `WormholeError` for errors of the file system. Unreadable entries are left out.
   /// - Complexity: one listing, and one file read for each.
   public func failures() throws -> [QueueFailure] {
     try attempt("look for what has failed in") { try store.failures() }
@@ -358,7 +358,7 @@ extension Queue {
   /// change.
   ///
   /// - Returns: the new entry's id; nil if the failed entry no longer exists.
-  /// - Throws: `AppGroupError` for errors of the file system; then the entry is still kept.
+  /// - Throws: `WormholeError` for errors of the file system; then the entry is still kept.
   /// - Complexity: a few cheap calls and one rename.
   public func retry(_ id: QueueEntryID) throws -> QueueEntryID? {
     try attempt("send again what has failed in") { try store.retry(id) }
@@ -367,7 +367,7 @@ extension Queue {
   /// Removes a failed entry that was kept, and the file that came with it.
   ///
   /// - Returns: false if the entry no longer exists.
-  /// - Throws: `AppGroupError` for errors of the file system.
+  /// - Throws: `WormholeError` for errors of the file system.
   @discardableResult
   public func forgetFailure(_ id: QueueEntryID) throws -> Bool {
     try attempt("forget what has failed in") { try store.forgetFailure(id) }

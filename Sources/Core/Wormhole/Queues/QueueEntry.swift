@@ -64,7 +64,7 @@ public final class QueueEntry<Content: Codable & Sendable>: Sendable {
 
   /// Ends the entry: it is processed, and never delivered again. Further calls have no effect.
   ///
-  /// - Throws: `AppGroupError.Code.leaseLost` if this consumer was replaced while it was stopped;
+  /// - Throws: `WormholeError.Code.leaseLost` if this consumer was replaced while it was stopped;
   ///   the entry is then delivered to its successor, which is the error's `holder` if it is known,
   ///   and this consumer continues with the next entry. A consumer that was stopped and replaced
   ///   within this very call may get no error. Otherwise errors of the file system.
@@ -144,7 +144,7 @@ extension QueueEntry {
   /// Records progress; there must be no note yet.
   ///
   /// - Parameter text: one line, for the consumer to which the entry is delivered again.
-  /// - Throws: `AppGroupError`: `leaseLost` if this consumer was replaced; or errors of the file
+  /// - Throws: `WormholeError`: `leaseLost` if this consumer was replaced; or errors of the file
   ///   system. Nothing is recorded then, unless the last fsync failed.
   /// - Complexity: create, lock, write, rename; with `.durable` two fsyncs.
   package func mark(_ text: String, durability: Durability = .standard) throws {
@@ -154,12 +154,12 @@ extension QueueEntry {
 
   /// Removes the note, if there is one. This needs no space on the disk.
   ///
-  /// - Throws: `AppGroupError`: as `mark`.
+  /// - Throws: `WormholeError`: as `mark`.
   package func unmark() throws { try marking { try $0.unmark(id.index) } }
 
   /// Returns the note of this consumer or an earlier one; nil if there is none.
   ///
-  /// - Throws: `AppGroupError`: as `mark`.
+  /// - Throws: `WormholeError`: as `mark`.
   package func marked() throws -> String? {
     let text = try marking { try $0.marked(id.index) }
     if text != nil { isMarked.store(true, ordering: .sequentiallyConsistent) }

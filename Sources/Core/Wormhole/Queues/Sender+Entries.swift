@@ -5,7 +5,7 @@ extension QueueSender {
 
   /// Returns the status of an entry, including one that was sent before this process began.
   ///
-  /// - Throws: `AppGroupError` for errors of the file system.
+  /// - Throws: `WormholeError` for errors of the file system.
   /// - Complexity: opens and reads the entry's file, if it still exists.
   public func status(of id: QueueEntryID) throws -> QueueEntryStatus {
     try queue.attempt("look for an entry of") { try store.status(of: id) }
@@ -15,7 +15,7 @@ extension QueueSender {
   /// waits, is taken, or has a receipt that is not cleared.
   ///
   /// - Returns: nil if it no longer exists anywhere.
-  /// - Throws: `AppGroupError` for errors of the file system.
+  /// - Throws: `WormholeError` for errors of the file system.
   /// - Complexity: opens and reads up to three files, and then as `status(of:)`.
   public func receipt(of id: QueueEntryID) throws -> QueueReceipt? {
     try queue.attempt("look for an entry of") { try store.receipt(of: id) }
@@ -24,7 +24,7 @@ extension QueueSender {
   /// Returns the entries of this sender that were not processed and not cleared, and how they
   /// ended, in the order in which they were sent.
   ///
-  /// - Throws: `AppGroupError` for errors of the file system.
+  /// - Throws: `WormholeError` for errors of the file system.
   /// - Complexity: one listing, and one file read for each.
   public func outcomes() throws -> [QueueOutcome] {
     try queue.attempt("look for outcomes of") { try store.outcomes(of: component) }
@@ -33,7 +33,7 @@ extension QueueSender {
   /// Returns all entries that were sent under this name with a receipt and are not cleared, in the
   /// order in which they were sent, by all processes and objects that use the name.
   ///
-  /// - Throws: `AppGroupError` for errors of the file system. A receipt that can no longer be read,
+  /// - Throws: `WormholeError` for errors of the file system. A receipt that can no longer be read,
   ///   for example after a loss of power, is left out.
   /// - Complexity: one listing; for each file the same as `status(of:)`, and reading it.
   public func receipts() throws -> [QueueReceipt] {
@@ -62,7 +62,7 @@ extension QueueSender {
   ///   - id: the entry.
   ///   - deadline: how long to wait; a past deadline means "its status now".
   /// - Returns: how it ended; after the deadline, its current status.
-  /// - Throws: `AppGroupError` for errors of the file system.
+  /// - Throws: `WormholeError` for errors of the file system.
   /// - Complexity: as `status(of:)` at the beginning and after each change of the entry's file. All
   ///   callers that wait with this sender share one set of watches; without watches, a look five
   ///   times a second.
@@ -94,7 +94,7 @@ extension QueueSender {
   ///   - id: the entry.
   ///   - deadline: how long to wait for other cancelling processes; by default 10 seconds from now.
   /// - Returns: whether it is cancelled; false if it was taken, or has ended otherwise.
-  /// - Throws: `AppGroupError.Code.timedOut`, naming the process that cancels, or errors of the
+  /// - Throws: `WormholeError.Code.timedOut`, naming the process that cancels, or errors of the
   ///   file system (some file systems cannot exchange two files). The entry is then unchanged.
   /// - Complexity: the file of the entry is rewritten, with two fsyncs.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
@@ -121,7 +121,7 @@ extension QueueSender {
   /// stays. Without this call, receipts and their notes stay forever, except for receipts with a
   /// term; notes of entries sent without a receipt stay for a day.
   ///
-  /// - Throws: `AppGroupError` for errors of the file system.
+  /// - Throws: `WormholeError` for errors of the file system.
   /// - Complexity: two unlinks; if several entries are in one file, it is read, and the last one
   ///   removes it.
   public func forget(_ id: QueueEntryID) throws {

@@ -66,7 +66,7 @@ public final class QueueSender<Content: Codable & Sendable>: Sendable {
   ///   - fence: of a role in the same container; the entry is stored only while no other process
   ///     has entered. In a directory this takes the role's lease. By default, any process may.
   /// - Returns: the id for asking about the entry later.
-  /// - Throws: the error of encoding; `AppGroupError.Code.queueFull`; `.unsupportedValue` for a value
+  /// - Throws: the error of encoding; `WormholeError.Code.queueFull`; `.unsupportedValue` for a value
   ///   outside property lists, `.tooLarge`; `.leaseLost` if the fence is broken; or errors of the file
   ///   system. The entry is then not stored, except perhaps after an error of the last fsyncs, or of
   ///   the receipt if a consumer was fast.
@@ -216,7 +216,7 @@ public final class QueueSender<Content: Codable & Sendable>: Sendable {
 
   // As many as the limits allow: after one refusal the rest are refused without a scan for each.
   private func writeEach(_ submissions: [Submission]) {
-    var refusal: AppGroupError?
+    var refusal: WormholeError?
     for submission in submissions {
       if let refusal {
         submission.settle(.failure(refusal))
@@ -227,7 +227,7 @@ public final class QueueSender<Content: Codable & Sendable>: Sendable {
   }
 
   /// - Returns: the error if the queue is full.
-  private func writeOne(_ submission: Submission) -> AppGroupError? {
+  private func writeOne(_ submission: Submission) -> WormholeError? {
     do {
       let id = try store(
         submission.entry, submission.durability, submission.place, submission.role)
@@ -235,7 +235,7 @@ public final class QueueSender<Content: Codable & Sendable>: Sendable {
       return nil
     } catch {
       submission.settle(.failure(error))
-      let error = error as? AppGroupError
+      let error = error as? WormholeError
       return error?.code == .queueFull ? error : nil
     }
   }
@@ -251,7 +251,7 @@ public final class QueueSender<Content: Codable & Sendable>: Sendable {
       let name = try store(bytes, [entry], place, isDurable: durability == .durable, role)
       return QueueEntryID(batch: name, index: 0)
     } catch let error as PropertyListError {
-      throw AppGroupError.unacceptable(
+      throw WormholeError.unacceptable(
         error, "send to \"\(queue.name)\"", path: queue.path)
     }
   }
@@ -287,9 +287,9 @@ public final class QueueSender<Content: Codable & Sendable>: Sendable {
     if isDue { try? outlet.expire() }
   }
 
-  private func full() -> AppGroupError {
+  private func full() -> WormholeError {
     let limits = outlet.admission
-    return AppGroupError(
+    return WormholeError(
       .queueFull, "send to \"\(queue.name)\"", path: queue.path,
       reason: "the limit of \(limits.maximumEntries) entries or \(limits.maximumBytes) bytes is "
         + "reached",

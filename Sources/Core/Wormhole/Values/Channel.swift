@@ -38,7 +38,7 @@ public struct Channel<Message: Codable & Sendable>: Sendable {
   ///     received it still do; nil means forever. See `Value.replace`.
   ///   - deadline: The latest instant to wait for another process's update of the same identifier;
   ///     by default `SharedContainer.standardWait` from now.
-  /// - Throws: The error of encoding the message, or `AppGroupError`, as `Value.replace`.
+  /// - Throws: The error of encoding the message, or `WormholeError`, as `Value.replace`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func publish(
     _ message: Message, durability: Durability = .standard,
@@ -68,7 +68,7 @@ public struct Channel<Message: Codable & Sendable>: Sendable {
   ///     clears it. It runs **again**, with the latest message, if this process was stopped in the
   ///     middle and its lease was taken over. So it should have no other effects.
   /// - Returns: The result of `body`.
-  /// - Throws: The error of `body`, or `AppGroupError`, as `Value.update`.
+  /// - Throws: The error of `body`, or `WormholeError`, as `Value.update`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func update<Result: Sendable>(
     durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil,
@@ -94,7 +94,7 @@ public struct Channel<Message: Codable & Sendable>: Sendable {
   /// method returns and ends with the iteration or its task.
   ///
   /// - Parameter startsWithCurrent: Whether the current message comes first.
-  /// - Throws: `AppGroupError` if the container can no longer be used.
+  /// - Throws: `WormholeError` if the container can no longer be used.
   public func messages(startsWithCurrent: Bool = false) throws -> Messages<Message> {
     Messages(snapshots: try value.snapshots(startsWithCurrent: startsWithCurrent), own: own)
   }
@@ -121,7 +121,7 @@ public struct Received<Message: Codable & Sendable>: Sendable {
 
   /// The message.
   ///
-  /// Throws `AppGroupError`, as `Value.read`, for a file that does not hold such a message. A
+  /// Throws `WormholeError`, as `Value.read`, for a file that does not hold such a message. A
   /// damaged message does not end the sequence.
   public var message: Message {
     get throws {

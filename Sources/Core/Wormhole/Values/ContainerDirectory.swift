@@ -138,7 +138,7 @@ package struct ContainerDirectory: Sendable {
       .noSuchFile, .fileNameTooLong, .invalidArgument, .illegalByteSequence, .notPermitted,
       .unsupported, .noFunction, .crossesDevices, .tooManyNames,
     ]
-    return !lasting.contains { $0.rawValue == (error as? AppGroupError)?.errorNumber }
+    return !lasting.contains { $0.rawValue == (error as? WormholeError)?.errorNumber }
   }
 
   /// Returns the version of a regular file; as `ForeignFile.version`.

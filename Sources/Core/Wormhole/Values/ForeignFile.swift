@@ -6,7 +6,7 @@ package enum ForeignFile {
   /// Returns the content of a regular file; follows a link to one.
   ///
   /// - Parameter maximumBytes: The largest accepted size.
-  /// - Throws: `AppGroupError`: `tooLarge`, `notAValue` for anything but a regular file (a FIFO
+  /// - Throws: `WormholeError`: `tooLarge`, `notAValue` for anything but a regular file (a FIFO
   ///   would block forever, a device may never end), or an error of the file system.
   package static func read(_ path: String, maximumBytes: Int) throws -> [UInt8] {
     try content(path, maximumBytes: maximumBytes) {
@@ -34,7 +34,7 @@ package enum ForeignFile {
         return (bytes, version)
       } catch {
         guard error == .fileTooLarge else { throw error }
-        throw AppGroupError(
+        throw WormholeError(
           .tooLarge, action, path: path,
           reason: "it has more bytes than the limit of \(maximumBytes)")
       }
@@ -46,7 +46,7 @@ package enum ForeignFile {
   /// - Parameters:
   ///   - place: Its path from a directory.
   ///   - path: Its whole path, for messages.
-  /// - Throws: `AppGroupError`: `notAValue` for anything else, even a link, or an error of the file
+  /// - Throws: `WormholeError`: `notAValue` for anything else, even a link, or an error of the file
   ///   system.
   /// - Complexity: One system call.
   static func version(_ place: String, at directory: Int32, path: String) throws -> Version? {
@@ -57,7 +57,7 @@ package enum ForeignFile {
 
   private static func version(of status: FileStatus, _ path: String) throws -> Version {
     guard status.kind == .regular else {
-      throw AppGroupError(
+      throw WormholeError(
         .notAValue, action, path: path, reason: "it is not a regular file", remedy: "name a file")
     }
     return Version(status)
@@ -91,7 +91,7 @@ package enum ForeignFile {
       do {
         let now = try directory.version(of: name)
         return (now, now == last ? nil : handler)
-      } catch AppGroupError.Code.containerMissing {
+      } catch WormholeError.Code.containerMissing {
         // It is unknown; the next look compares with the same version.
         return (last, nil)
       } catch {

@@ -15,7 +15,7 @@ package struct RoleProof: Sendable {
   package let condition: (any EngineCondition)?
   package let location: String
   /// The error of a late change.
-  package let lost: AppGroupError
+  package let lost: WormholeError
 
   /// The key of the number in the role's value.
   package static let key = "fence"
@@ -23,7 +23,7 @@ package struct RoleProof: Sendable {
   package init(
     value: PlainValue? = nil, number: UInt64, condition: (any EngineCondition)? = nil,
     location: String,
-    lost: AppGroupError
+    lost: WormholeError
   ) {
     self.value = value
     self.number = number
@@ -94,7 +94,7 @@ extension Value {
       do {
         content = try lists[name]?.decode()
       } catch let error as DecodingError {
-        throw AppGroupError.ofAnotherShape(path, Content.self, error)
+        throw WormholeError.ofAnotherShape(path, Content.self, error)
       }
       let result = try body(&content)
       lists[name] = try content.map { try PropertyListValue(encoding: $0) }

@@ -20,8 +20,8 @@ extension SharedContainer {
   ///     missing is removed; an unchanged one is not published again. If the closure throws,
   ///     nothing changes.
   /// - Returns: The result of `body`.
-  /// - Throws: The error of `body`, or `AppGroupError`: as `Value.update`;
-  ///   `AppGroupError.Code.unsupportedValue` for a value that is not among `identifiers`, and for
+  /// - Throws: The error of `body`, or `WormholeError`: as `Value.update`;
+  ///   `WormholeError.Code.unsupportedValue` for a value that is not among `identifiers`, and for
   ///   two identifiers that Swift considers equal although their bytes differ; `.inputOutput` on a
   ///   file system without hard links or permissions.
   /// - Complexity: About 35 system calls for each changed value, and 10 more. The content is
@@ -96,7 +96,7 @@ extension SharedContainer {
       values.count == identifiers.count
         || Set(identifiers.map { Array($0.utf8) }).count == values.count
     else {
-      throw AppGroupError(
+      throw WormholeError(
         .unsupportedValue, "change several values", path: location,
         reason: "two of the identifiers are the same text in different bytes",
         remedy: "change the two values one after the other")
@@ -186,7 +186,7 @@ package struct ValuesUpdate<Result: Sendable>: Sendable {
     let result: Result
     do { result = try body(&new) } catch { throw BodyError(cause: error) }
     if let other = new.keys.first(where: { key in !values.contains { $0.identifier == key } }) {
-      throw AppGroupError(
+      throw WormholeError(
         .unsupportedValue, "change several values", path: container.location,
         reason: "the closure has set \"\(other)\", which is not among the values to change",
         remedy: "name it among the identifiers")

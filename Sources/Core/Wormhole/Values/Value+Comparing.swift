@@ -9,7 +9,7 @@ extension Value {
   ///   - durability: The failures that the write survives.
   ///   - deadline: The latest instant to wait for the lease; by default `standardWait` from now.
   /// - Returns: Whether it had that version. Otherwise nothing has changed.
-  /// - Throws: `AppGroupError`, as `replace`.
+  /// - Throws: `WormholeError`, as `replace`.
   /// - Complexity: As `update`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func compareAndSet(

@@ -19,7 +19,7 @@ extension Value {
   ///   - handler: Receives the value at the time of the call.
   /// - Returns: The observation, which lasts until it is cancelled or released. No publication
   ///   after this method returns is missed.
-  /// - Throws: `AppGroupError` if the container can no longer be used. A lack of watches is not an
+  /// - Throws: `WormholeError` if the container can no longer be used. A lack of watches is not an
   ///   error: the observation then polls, and `detection` says so.
   public func observe(
     startsWithCurrent: Bool = false, on queue: DispatchQueue,
@@ -142,8 +142,8 @@ final class FollowedValue: Watching {
       }
     } catch {
       let failure =
-        error as? AppGroupError
-        ?? AppGroupError(.inputOutput, "read the value", path: store.path, reason: "\(error)")
+        error as? WormholeError
+        ?? WormholeError(.inputOutput, "read the value", path: store.path, reason: "\(error)")
       return PlainSnapshot(failure: failure, version: nil, of: store)
     }
   }

@@ -10,7 +10,7 @@ extension Value {
   ///   - lifetime: The lifetime of the value from now; nil means forever. See <doc:ExpiryOfValues>.
   ///   - deadline: The latest instant to wait for the lease; an instant in the past means "only if
   ///     it is free now". By default `standardWait` from now.
-  /// - Throws: The error of encoding, or `AppGroupError.Code.timedOut` with the holder;
+  /// - Throws: The error of encoding, or `WormholeError.Code.timedOut` with the holder;
   ///   `.unsupportedValue`; `.noSpace` and other errors of the file system. If it throws, the old
   ///   value is intact; but after an error of the last fsync of `.durable` the new one is visible,
   ///   and a power failure may undo it.
@@ -43,7 +43,7 @@ extension Value {
   /// Removes the value; afterwards it reads as never written.
   ///
   /// - Returns: Whether there was one.
-  /// - Throws: `AppGroupError.Code.timedOut` with the holder, or an error of the file system.
+  /// - Throws: `WormholeError.Code.timedOut` with the holder, or an error of the file system.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
   public func remove(
@@ -70,7 +70,7 @@ extension Value {
   ///     it. An unchanged value is not published again (`.durable` flushes it to the disk), and keeps
   ///     its expiry. If the closure throws, nothing changes.
   /// - Returns: The result of `body`.
-  /// - Throws: The error of `body` or of encoding, or `AppGroupError.Code.timedOut`, `.damaged`,
+  /// - Throws: The error of `body` or of encoding, or `WormholeError.Code.timedOut`, `.damaged`,
   ///   `.leaseLost` with the new holder, or an error of the file system.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func update<Result: Sendable>(
@@ -179,7 +179,7 @@ extension Value {
     do {
       return try PropertyListCoding.bytes(of: content)
     } catch let error as PropertyListError {
-      throw AppGroupError(
+      throw WormholeError(
         .unsupportedValue, "write the value", path: path,
         reason: "no reader would accept it: \(error.reason)",
         remedy: "a value is meant to be small; share large content as a file")

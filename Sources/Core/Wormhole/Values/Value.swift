@@ -56,7 +56,7 @@ public struct Value<Content: Codable & Sendable>: Sendable {
 
   /// Returns the current content; nil only if it was never written, was removed, or has expired.
   ///
-  /// - Throws: `AppGroupError.Code.damaged` for bytes that are not a `Content`, `.notAValue` for
+  /// - Throws: `WormholeError.Code.damaged` for bytes that are not a `Content`, `.notAValue` for
   ///   anything but a regular file of this user, `.tooLarge`, or an error of the file system.
   /// - Complexity: Open, fstat, read, close; no lock.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
@@ -80,7 +80,7 @@ public struct Value<Content: Codable & Sendable>: Sendable {
   /// again. There is one exception: if another program makes two changes in place, to the same
   /// size, within one tick of the kernel's clock, the second may keep the version of the first.
   ///
-  /// - Throws: `AppGroupError` for an error of the file system.
+  /// - Throws: `WormholeError` for an error of the file system.
   /// - Complexity: One system call; one more if there is no value. A value that expires is read.
   public func version() throws -> Version? {
     try reporting("look at the value", path: path) { try store.version() }

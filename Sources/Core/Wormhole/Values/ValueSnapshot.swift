@@ -10,7 +10,7 @@ public import WormholePropertyLists
 /// }
 /// ```
 public struct ValueSnapshot<Content: Codable & Sendable>: Sendable {
-  private let found: Result<[UInt8]?, AppGroupError>
+  private let found: Result<[UInt8]?, WormholeError>
   private let store: any ValueStore
   /// The publication; nil if the value was never written, was removed, or has expired.
   public let version: Version?
@@ -41,7 +41,7 @@ public struct ValueSnapshot<Content: Codable & Sendable>: Sendable {
     self.record = isExpired ? nil : record
   }
 
-  package init(failure: AppGroupError, version: Version?, of store: any ValueStore) {
+  package init(failure: WormholeError, version: Version?, of store: any ValueStore) {
     found = .failure(failure)
     self.version = version
     self.store = store
@@ -95,7 +95,7 @@ public struct ValueSnapshot<Content: Codable & Sendable>: Sendable {
   /// Returns the property list as it was published, or nil if there is no value. The file may have
   /// more bytes: the record of the publication.
   ///
-  /// - Throws: `AppGroupError`, as reading the file did.
+  /// - Throws: `WormholeError`, as reading the file did.
   public func bytes() throws -> [UInt8]? { try found.get() }
 
   /// Returns the bytes as they are stored, with the record of their publication; nil if there is no
@@ -106,13 +106,13 @@ public struct ValueSnapshot<Content: Codable & Sendable>: Sendable {
 
   /// The content; nil only if there is no value.
   ///
-  /// Throws `AppGroupError.Code.damaged` for bytes that are not a property list, a hostile one, or
+  /// Throws `WormholeError.Code.damaged` for bytes that are not a property list, a hostile one, or
   /// one of another shape.
   public var content: Content? { get throws { try decode() } }
 
   /// Returns the content as a property list, whatever its type is; nil only if there is no value.
   ///
-  /// - Throws: `AppGroupError.Code.damaged` for bytes that are not a property list, or a hostile one.
+  /// - Throws: `WormholeError.Code.damaged` for bytes that are not a property list, or a hostile one.
   public func propertyList(limits: PropertyListLimits = .standard) throws -> PropertyListValue? {
     try decode(limits: limits)
   }
@@ -125,9 +125,9 @@ public struct ValueSnapshot<Content: Codable & Sendable>: Sendable {
     do {
       return try PropertyListCoding.decode(type, from: bytes, limits: limits)
     } catch let error as DecodingError {
-      throw AppGroupError.ofAnotherShape(store.path, type, error)
+      throw WormholeError.ofAnotherShape(store.path, type, error)
     } catch {
-      throw AppGroupError.damaged(store.path, error)
+      throw WormholeError.damaged(store.path, error)
     }
   }
 }
@@ -135,17 +135,17 @@ public struct ValueSnapshot<Content: Codable & Sendable>: Sendable {
 /// The snapshot of a value for code that looks at no content, or has it as a property list.
 package typealias PlainSnapshot = ValueSnapshot<PropertyListValue>
 
-extension AppGroupError {
-  package static func damaged(_ path: String, _ error: any Error) -> AppGroupError {
-    AppGroupError(
+extension WormholeError {
+  package static func damaged(_ path: String, _ error: any Error) -> WormholeError {
+    WormholeError(
       .damaged, "read the value", path: path, reason: "\(error)",
       remedy: "replace it, remove it, or \(puttingAside(path))")
   }
 
   static func ofAnotherShape(
     _ path: String, _ type: Any.Type, _ error: DecodingError
-  ) -> AppGroupError {
-    AppGroupError(
+  ) -> WormholeError {
+    WormholeError(
       .damaged, "read the value as \(type)", path: path,
       reason: "it is a property list of another shape: \(error)",
       remedy: "its writer uses this identifier for another type")

@@ -34,7 +34,7 @@ package protocol ValueStore: AnyObject, Sendable {
   ) -> sending any Waiting<Result>
 
   /// Returns proof that the value still has a holder's number, for changes that only it may make.
-  func proof(of number: UInt64, lost: AppGroupError) -> RoleProof
+  func proof(of number: UInt64, lost: WormholeError) -> RoleProof
   /// Returns the next holder's number, to be stored in the value; nil if it is the revision.
   func nextFence(after snapshot: PlainSnapshot) -> UInt64?
 
@@ -53,7 +53,7 @@ package protocol ValueStore: AnyObject, Sendable {
 }
 
 extension ValueStore {
-  package func proof(of number: UInt64, lost: AppGroupError) -> RoleProof {
+  package func proof(of number: UInt64, lost: WormholeError) -> RoleProof {
     RoleProof(value: PlainValue(self), number: number, location: container.location, lost: lost)
   }
 
@@ -98,7 +98,7 @@ package struct ChangeTerms: Sendable {
   /// The publishing peer; nil for the only peer that this process is.
   package var peer: String?
   /// The error if a program removed the value with its directory; nil to make the directory again.
-  package var absence: (@Sendable () -> AppGroupError)?
+  package var absence: (@Sendable () -> WormholeError)?
 
   /// - Parameters:
   ///   - deadline: The end of the wait for the lease; by default `SharedContainer.standardWait` from now.

@@ -167,18 +167,18 @@ package struct EtcdContainer: Sendable {
     guard let found else { return true }
     let text = String(decoding: found.value.prefix(64), as: UTF8.self)
     guard !text.hasPrefix(Self.copyingFormat) else {
-      throw AppGroupError(
+      throw WormholeError(
         .containerMissing, "open the container", path: location(of: key),
         reason: "a copy to this place is under way, or was not completed",
         remedy: "wait for its end, or copy it there again")
     }
     guard let number = Int64(text) else {
-      throw AppGroupError(
+      throw WormholeError(
         .damaged, "open the container", path: location(of: key), reason: "it is not a version",
         remedy: "is the prefix used by another program? Choose another one")
     }
     guard number == Self.formatVersion else {
-      throw AppGroupError(
+      throw WormholeError(
         .formatTooNew, "open the container", path: location(of: key),
         reason: "its format version is \(number), and this program knows \(Self.formatVersion)",
         remedy: "use a newer version of this program")
@@ -330,9 +330,9 @@ extension EtcdContainer {
   /// Refuses a content that no key can have.
   static func requireSize(
     of content: [UInt8], _ action: String, path: String, remedy: String
-  ) throws(AppGroupError) {
+  ) throws(WormholeError) {
     guard content.count > maximumBytes else { return }
-    throw AppGroupError(
+    throw WormholeError(
       .tooLarge, action, path: path,
       reason: "it has \(content.count) bytes, and a key on etcd at most \(maximumBytes)",
       remedy: "send large content as a file" + remedy)

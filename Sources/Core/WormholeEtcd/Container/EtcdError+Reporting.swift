@@ -1,12 +1,12 @@
 package import Wormhole
 
 extension EtcdError: EngineError {
-  package func reported(_ action: String, path: String) -> AppGroupError {
+  package func reported(_ action: String, path: String) -> WormholeError {
     let (code, remedy) = advice
-    return AppGroupError(code, action, path: path, reason: reason, remedy: remedy)
+    return WormholeError(code, action, path: path, reason: reason, remedy: remedy)
   }
 
-  private var advice: (AppGroupError.Code, String?) {
+  private var advice: (WormholeError.Code, String?) {
     switch code {
     // A server says "bad certificate" for an expired one, too.
     case .unreachable where reason.contains("certificate"):

@@ -10,12 +10,12 @@ extension EtcdLocation {
 
   /// Parses a text; see `EtcdLocation`.
   ///
-  /// - Throws: `AppGroupError.notSupported` for any other text.
+  /// - Throws: `WormholeError.notSupported` for any other text.
   public init(_ text: String) throws {
     do throws(Invalid) {
       try self.init(parsing: text)
     } catch {
-      throw AppGroupError(
+      throw WormholeError(
         .notSupported, "open the container", path: Engines.withoutPassword(text),
         reason: error.reason,
         remedy: "write etcd://HOST:PORT,HOST:PORT/PREFIX, or etcds:// for TLS")

@@ -68,11 +68,11 @@ extension EtcdLocation {
   /// Returns the configuration of the client of etcd.
   ///
   /// - Parameter state: The directory of the state of programs, for the user's token; nil for none.
-  /// - Throws: `AppGroupError`: `permissionDenied` for a user without a password, and for a file
+  /// - Throws: `WormholeError`: `permissionDenied` for a user without a password, and for a file
   ///   with a password or a key that other users may use; or an error of reading it.
   func configuration(keepingTokenIn state: String?) throws -> EtcdConfiguration {
     guard !endpoints.isEmpty else {
-      throw AppGroupError(
+      throw WormholeError(
         .containerMissing, "open the container", path: description, reason: "it has no endpoint")
     }
     if let key {
@@ -97,11 +97,11 @@ extension EtcdLocation {
     return configuration
   }
 
-  func stateDirectory() throws(AppGroupError) -> String {
+  func stateDirectory() throws(WormholeError) -> String {
     // The specification says that a relative path must be ignored.
     if let state = Program.environment("XDG_STATE_HOME"), state.hasPrefix("/") { return state }
     if let home = Program.homeDirectory, home.hasPrefix("/") { return home + "/.local/state" }
-    throw AppGroupError(
+    throw WormholeError(
       .containerMissing, "find this machine's directory of the container", path: description,
       reason: "neither XDG_STATE_HOME nor HOME is set", remedy: "set HOME")
   }
@@ -111,7 +111,7 @@ extension EtcdLocation {
     if let password { return (password.text, nil) }
     guard let passwordFile else {
       if let password = Program.environment(Self.passwordVariable) { return (password, nil) }
-      throw AppGroupError(
+      throw WormholeError(
         .permissionDenied, "open the container", path: description,
         reason: "there is no password for \"\(user)\"",
         remedy: "add ?password-file=FILE, or set \(Self.passwordVariable)")
@@ -127,9 +127,9 @@ extension EtcdLocation {
 
   private static func requireSecret(
     _ action: String, _ path: String, status: FileStatus
-  ) throws(AppGroupError) {
+  ) throws(WormholeError) {
     guard status.permissions & 0o007 != 0 else { return }
-    throw AppGroupError(
+    throw WormholeError(
       .permissionDenied, action, path: path,
       reason: "others may use it (its mode is 0\(String(status.permissions & 0o777, radix: 8)))",
       remedy: "chmod 600 \(path)")

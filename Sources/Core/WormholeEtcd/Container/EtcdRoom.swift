@@ -51,7 +51,7 @@ package final class EtcdRoom: Sendable {
   ///
   /// - Parameters:
   ///   - check: Called now and then while it waits; throws to end the wait.
-  /// - Throws: `AppGroupError.noSpace` if half of the database stays in use.
+  /// - Throws: `WormholeError.noSpace` if half of the database stays in use.
   func take(_ bytes: Int, on container: EtcdContainer, _ check: () throws -> Void) throws {
     let end = ContinuousClock.now + patience
     while true {
@@ -64,7 +64,7 @@ package final class EtcdRoom: Sendable {
       let (used, limit) = try renew(for: bytes, on: container)
       if used + Int64(bytes) <= limit { return }
       guard ContinuousClock.now < end else {
-        throw AppGroupError(
+        throw WormholeError(
           .noSpace, "send a file", path: container.location.description,
           reason: "\(used >> 20) MiB of etcd's database are in use, and files may fill it to "
             + "\(limit >> 20) MiB, half of its quota",

@@ -40,7 +40,7 @@ struct EtcdSource: CopySource {
       [QueueKeyPart.waitingFiles, .takenFiles].contains(where: { key.part.hasPrefix($0.text()) }),
       AttachmentManifest(item.value)?.isInDirectory == true
     else { return }
-    throw AppGroupError(
+    throw WormholeError(
       .notSupported, "copy the container", path: container.location(of: item.key),
       reason: "its content is in the directory of files=, which a copy does not read",
       remedy: "let it be received, or remove it, first")

@@ -73,8 +73,8 @@ final class EtcdTarget: CopyTarget {
 
   private static func refused(
     _ container: EtcdContainer, _ reason: String, remedy: String
-  ) -> AppGroupError {
-    AppGroupError(
+  ) -> WormholeError {
+    WormholeError(
       .nameCollision, "copy the container", path: container.location.description, reason: reason,
       remedy: remedy)
   }
@@ -121,7 +121,7 @@ final class EtcdTarget: CopyTarget {
     waitingBytes = 0
   }
 
-  private var overtaken: AppGroupError {
+  private var overtaken: WormholeError {
     Self.refused(
       container, "this process was not heard of for too long, and another one began to copy there",
       remedy: "try again")

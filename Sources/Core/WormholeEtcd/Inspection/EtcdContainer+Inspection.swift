@@ -70,7 +70,7 @@ extension EtcdContainer: InspectedEngine {
     for key in all.map(\.key) where key != formatKey && key.suffix(format.count) == format[...] {
       guard let value = try call.item(key)?.value, value.count < Stamp.bytes else { continue }
       let nested = String(decoding: key.dropLast(format.count), as: UTF8.self)
-      throw AppGroupError(
+      throw WormholeError(
         .nameCollision, "remove the container", path: location.description,
         reason: "another one, \(nested), is below its prefix, and would be removed with it",
         remedy: "remove that one first, or copy it elsewhere")

@@ -107,7 +107,7 @@ final class EtcdLog: LogStore {
         note(found, at: outcome.revision, isTaken: found == [known.item, known.head])
       }
       guard .now < deadline else {
-        throw AppGroupError(
+        throw WormholeError(
           .timedOut, "append to \"\(name)\"", path: path,
           reason: "other processes append all the time, and the deadline passed",
           remedy: "try again, or with a later deadline")

@@ -115,7 +115,7 @@ final class EtcdRegistration: PresenceHold {
 
   var limits: HoldLimits? { place?.session.limits ?? .passed }
 
-  var loss: AppGroupError? {
+  var loss: WormholeError? {
     switch phase.withLock({ $0 }) {
     case .here(let place, _):
       return ContinuousClock.now < place.session.limits.stop

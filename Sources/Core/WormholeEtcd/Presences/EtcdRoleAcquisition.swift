@@ -93,9 +93,9 @@ final class EtcdRoleAcquisition: Waiting {
   private var call: EtcdContainer { presence.etcd.until(CallLimit.callDeadline(deadline)) }
 
   /// The error at the deadline, if others were faster all the time.
-  private func busy(_ items: [KeyValue]) -> AppGroupError {
+  private func busy(_ items: [KeyValue]) -> WormholeError {
     guard let member = presence.role(in: items)?.member else {
-      return AppGroupError(
+      return WormholeError(
         .timedOut, presence.title.action, path: presence.path,
         reason: "others came and went all the time", remedy: "wait longer")
     }

@@ -130,14 +130,14 @@ extension ChangeTerms {
   /// - Parameter changed: What the other process has changed.
   func requireTime(
     to action: String, path: String, others changed: String, repeats: Bool
-  ) throws(AppGroupError) {
+  ) throws(WormholeError) {
     guard repeats else {
-      throw AppGroupError(
+      throw WormholeError(
         .leaseLost, action, path: path,
         reason: "another process has changed \(changed) in the meantime", remedy: "begin again")
     }
     guard ContinuousClock.now < deadline else {
-      throw AppGroupError(
+      throw WormholeError(
         .timedOut, action, path: path,
         reason: "other processes change \(changed) all the time, and the deadline passed",
         remedy: "try again, or with a later deadline")

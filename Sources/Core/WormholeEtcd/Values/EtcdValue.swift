@@ -67,7 +67,7 @@ final class EtcdValue: ValueStore {
     var bytes = Array(item.value.dropFirst(Stamp.bytes))
     let record = PublicationRecord.take(from: &bytes)
     guard bytes.count <= limits.maximumBytes else {
-      let failure = AppGroupError(
+      let failure = WormholeError(
         .tooLarge, "read the value", path: path,
         reason: "it has \(bytes.count) bytes, more than the limit of \(limits.maximumBytes)",
         remedy: "raise the limit, or remove it")
@@ -81,7 +81,7 @@ final class EtcdValue: ValueStore {
     FollowedKey(value: self, key: try MirroredKey(etcd, key, signal))
   }
 
-  func proof(of number: UInt64, lost: AppGroupError) -> RoleProof {
+  func proof(of number: UInt64, lost: WormholeError) -> RoleProof {
     RoleProof(
       number: number, condition: EtcdFencedValue(self, number),
       location: etcd.location.description, lost: lost)

@@ -24,7 +24,7 @@ final class EtcdValuesChange<Result: Sendable>: Waiting {
   func step() throws -> WaitingStep<Result> {
     try reporting("change several values", path: location) {
       guard values.count + roleConditions.count <= Self.maximumConditions else {
-        throw AppGroupError(
+        throw WormholeError(
           .tooLarge, "change several values", path: location,
           reason: "there are \(values.count), and etcd changes at most "
             + "\(Self.maximumConditions) in one step",

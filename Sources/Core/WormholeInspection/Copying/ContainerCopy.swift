@@ -47,7 +47,7 @@ package struct ContainerCopy {
   ///   - location: A directory that does not exist or is empty, or a place on etcd without a container.
   ///   - group: The group whose container it becomes; nil for none.
   ///   - deadline: Checked between all steps; not while a container that cannot change is copied.
-  /// - Throws: `AppGroupError`: `nameCollision` if the place is taken, or in the container itself;
+  /// - Throws: `WormholeError`: `nameCollision` if the place is taken, or in the container itself;
   ///   `timedOut` if processes use the container, if other programs change files beside it all the
   ///   time, or if the deadline has passed; `tooLarge` for content that etcd does not accept;
   ///   an error of either place. Then nothing is created.
@@ -152,7 +152,7 @@ package struct ContainerCopy {
   func checkAll() throws {
     try check()
     guard !isStill, ContinuousClock.now >= deadline else { return }
-    throw AppGroupError(
+    throw WormholeError(
       .timedOut, "copy the container", path: source.location,
       reason: "the deadline passed before all of it was copied", remedy: "try a later deadline")
   }
@@ -186,7 +186,7 @@ package struct ContainerCopy {
       }
       while let directory = found {
         guard !directory.isSameFile(as: root) else {
-          throw AppGroupError(
+          throw WormholeError(
             .nameCollision, "copy the container", path: source.location,
             reason: "its copy would be in the container itself, and have to contain itself",
             remedy: "name a place outside it")

@@ -19,7 +19,7 @@ package struct ContainerRemoval {
   package init(of container: SharedContainer) { self.container = container }
 
   /// - Returns: The names of programs' files that were left in its directory, sorted.
-  /// - Throws: `AppGroupError`: `timedOut` with a process that uses it; or an error of the file system or
+  /// - Throws: `WormholeError`: `timedOut` with a process that uses it; or an error of the file system or
   ///   of etcd: the rest still exists.
   /// - Complexity: One call for a file, four for a directory. On etcd one transaction.
   package func run() throws -> [String] {
@@ -53,7 +53,7 @@ package struct ContainerRemoval {
   /// directory that a user has named.
   private var isOwnDirectory: Bool {
     guard container.engine.isDirectory else { return true }
-    do throws(AppGroupError) {
+    do throws(WormholeError) {
       guard let group = container.groupIdentifier else { return false }
       return try ContainerLocation.path(forGroup: group) == container.root.path
     } catch {
@@ -82,7 +82,7 @@ extension SharedContainer {
   /// Refuses an action while a process uses the container: one that is present in it, or a consumer
   /// of its queues. Processes that only read and write values are not seen.
   ///
-  /// - Throws: `AppGroupError.timedOut` with the process.
+  /// - Throws: `WormholeError.timedOut` with the process.
   func refuseUse(_ action: String, remedy: String) throws {
     let kinds = [NameKind.Primitive.presence, .consumer].flatMap {
       [NameKind($0), NameKind($0, isOwn: true)]
@@ -94,7 +94,7 @@ extension SharedContainer {
         let presence = Presence(container: self, name: name, kind: kind)
         let users = try unreported.attempt(action, path: presence.path) { try presence.members() }
         guard let user = users?.first else { continue }
-        throw AppGroupError(
+        throw WormholeError(
           .timedOut, action, path: location,
           reason: "\(user.program) (\(user.processID)) uses it: it is present as \"\(name)\"",
           remedy: remedy, holder: user.holder)

@@ -85,7 +85,7 @@ extension ContainerReport.NamedContent {
     condition = .readable
     if kind == .ownValue, let content, let reason = problem(identifier, content) {
       condition = .unreadable(
-        AppGroupError(.damaged, "read the value", path: path, reason: reason))
+        WormholeError(.damaged, "read the value", path: path, reason: reason))
     }
     return content
   }
@@ -188,7 +188,7 @@ extension ContainerInspection {
     attempt(action, at: found.path) { inspection in
       guard let fault = try place.fault(of: batch, in: String(part)) else { return }
       if let refusal = fault.refusal { throw refusal }
-      throw AppGroupError(
+      throw WormholeError(
         .damaged, action, path: inspection.absolute(found.path), reason: fault.reason,
         remedy: "the process that takes it puts it into the quarantine; send its content again")
     }
@@ -267,7 +267,7 @@ extension ContainerInspection {
     let action = "read message \(number) of the log \"\(found.owner.identifier)\""
     attempt(action, at: found.path) { inspection in
       guard let reason = try place.fault(of: number) else { return }
-      throw AppGroupError(
+      throw WormholeError(
         .damaged, action, path: inspection.absolute(found.path), reason: reason,
         remedy: "readers pass it; remove the file if no backup has the message")
     }

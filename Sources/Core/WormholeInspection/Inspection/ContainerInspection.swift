@@ -88,7 +88,7 @@ struct ContainerInspection {
           FileDescriptor.openBeneath(
             ContainerFormat.fileName, at: inspection.directory, [.readOnly, .nonBlocking]))
       else {
-        throw AppGroupError(
+        throw WormholeError(
           .containerMissing, action, path: inspection.absolute(ContainerFormat.fileName),
           reason: "the file is missing",
           remedy: "the next program that opens the container to write makes it again")
@@ -277,7 +277,7 @@ extension ContainerInspection {
     guard let status = status(path), status.kind != .symbolicLink else { return }
     if status.kind == .directory, status.permissions & 0o700 != 0o700 {
       report.failures.append(
-        AppGroupError(
+        WormholeError(
           .permissionDenied, "write in a directory", path: absolute(path),
           reason: "its mode is \(String(status.permissions, radix: 8))",
           remedy: "chmod u+rwx '\(absolute(path))'"))

@@ -46,7 +46,7 @@ public struct ContainerReport: Sendable {
   /// The cluster of a container on etcd; nil for a directory.
   public package(set) var cluster: ClusterReport?
   /// The parts that could not be examined, with the reasons.
-  public package(set) var failures: [AppGroupError] = []
+  public package(set) var failures: [WormholeError] = []
   /// Whether the report covers only a part, because there was more than it examines.
   public package(set) var isPartial = false
 
@@ -106,7 +106,7 @@ extension ContainerReport {
       /// It was read.
       case readable
       /// Reading it fails for every process.
-      case unreadable(AppGroupError)
+      case unreadable(WormholeError)
       /// The report had used up its time or its bytes.
       case notRead
     }
@@ -242,7 +242,7 @@ extension ContainerReport {
     /// The named subscribers, sorted.
     public package(set) var subscribers: [Reading] = []
     /// Why no message can be appended; nil if the log's file can be read.
-    public package(set) var fault: AppGroupError?
+    public package(set) var fault: WormholeError?
 
     package init(name: String, path: String) {
       self.name = name
@@ -384,6 +384,6 @@ extension ContainerReport {
     /// The number of instances of all visible processes of the user.
     public package(set) var instances = 0
     /// Why a new listener would get no watch; nil if it would get one.
-    public package(set) var refusal: AppGroupError?
+    public package(set) var refusal: WormholeError?
   }
 }

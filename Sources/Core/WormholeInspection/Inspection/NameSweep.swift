@@ -94,7 +94,7 @@ struct NameSweep {
   private func unlessInUse(_ body: () throws -> Bool) throws -> Bool {
     do {
       return try body()
-    } catch let error as AppGroupError
+    } catch let error as WormholeError
       where error.code == .timedOut || error.code == .leaseLost
       || error.errorNumber == Errno.staleHandle.rawValue
     {

@@ -10,7 +10,7 @@ extension SharedContainer {
   /// directory (FIFOs, links, huge files, a million entries), it ends within about ten seconds; if
   /// it could not cover everything, the report is partial.
   ///
-  /// - Throws: `AppGroupError` if the container itself can no longer be used.
+  /// - Throws: `WormholeError` if the container itself can no longer be used.
   /// - Complexity: Reads every value, and in a directory every entry and message, up to 512 MiB in
   ///   all, /proc/locks, and /proc of this user's processes.
   public func report() throws -> ContainerReport {
@@ -45,7 +45,7 @@ extension SharedContainer {
     /// The paths of the removed names, which were empty and unused.
     public package(set) var names: [String] = []
     /// The leftovers that could not be removed, with the reasons.
-    public package(set) var failures: [AppGroupError] = []
+    public package(set) var failures: [WormholeError] = []
 
     package init() {}
 
@@ -149,7 +149,7 @@ extension SharedContainer {
   /// so a sweep removes them. On etcd it asks for a change under a condition that never holds: etcd
   /// checks the user's rights and the database's quota before the condition, and nothing changes.
   ///
-  /// - Throws: `AppGroupError`: there is no space or no inode, the quota is used up, the file system is
+  /// - Throws: `WormholeError`: there is no space or no inode, the quota is used up, the file system is
   ///   read-only, or the user may not write.
   /// - Complexity: Eight calls; on etcd one round trip.
   package func tryWriting() throws {
@@ -181,15 +181,15 @@ extension SharedContainer {
 /// - Parameter code: The kind of an error that neither the kernel nor an engine has reported.
 /// - Returns: Why it failed; nil if it did not.
 package func failure(
-  of action: String, path: String, otherwise code: AppGroupError.Code = .damaged,
+  of action: String, path: String, otherwise code: WormholeError.Code = .damaged,
   _ step: () throws -> Void
-) -> AppGroupError? {
+) -> WormholeError? {
   do {
     try reporting(action, path: path, step)
     return nil
   } catch {
-    return error as? AppGroupError
-      ?? AppGroupError(code, action, path: path, reason: "\(error)")
+    return error as? WormholeError
+      ?? WormholeError(code, action, path: path, reason: "\(error)")
   }
 }
 

@@ -16,7 +16,7 @@ extension Value {
   /// - Parameter deadline: The latest instant to wait for the lease; by default `standardWait` from
   ///   now.
   /// - Returns: The file's new path, or nil if there was none.
-  /// - Throws: `AppGroupError`, as `remove`.
+  /// - Throws: `WormholeError`, as `remove`.
   @discardableResult
   public func quarantine(until deadline: ContinuousClock.Instant? = nil) throws -> String? {
     try putAside(until: deadline)?.path
@@ -50,7 +50,7 @@ extension Value {
       if let published = snapshot.standsInFrom { return published }
       _ = try snapshot.propertyList()
       return nil
-    } catch let error as AppGroupError where [.damaged, .notAValue, .tooLarge].contains(error.code)
+    } catch let error as WormholeError where [.damaged, .notAValue, .tooLarge].contains(error.code)
     {
       return try store.file.keptDate()
     }

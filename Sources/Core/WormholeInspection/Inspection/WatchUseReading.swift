@@ -21,7 +21,7 @@ enum WatchUseReading {
   }
 
   /// Other users' and invisible processes may use up the limits, too: only a trial is conclusive.
-  private static func refusal(_ directory: String) -> AppGroupError? {
+  private static func refusal(_ directory: String) -> WormholeError? {
     do throws(Errno) {
       let queue = try FileDescriptor.eventQueue()
       _ = try queue.addWatch(directory, [.selfDeleted, .onlyDirectory, .doNotFollow])

@@ -164,7 +164,7 @@ package final class IncomingCall: Sendable {
   /// - Parameter isLast: false if the end of the call still matters after this answer: its caller
   ///   releases the call (see `CallEndpoint.release`), or ends.
   /// - Returns: false if it was answered before, or if the caller no longer waits.
-  /// - Throws: `AppGroupError` if the answer cannot be delivered; the caller then gets a failure,
+  /// - Throws: `WormholeError` if the answer cannot be delivered; the caller then gets a failure,
   ///   if it can be reached.
   /// - Complexity: as `MailboxWriter.post`.
   package func answer(_ answer: CallAnswer, isLast: Bool = true) throws -> Bool {
@@ -181,13 +181,13 @@ package final class IncomingCall: Sendable {
       case .posted: return true
       case .gone: return false
       case .full:
-        throw AppGroupError(
+        throw WormholeError(
           .queueFull, "answer", path: caller.path,
           reason: "too much waits for the process that asks",
           remedy: "it may be stopped")
       }
     } catch {
-      let cause = (error as? AppGroupError)?.reason ?? "\(error)"
+      let cause = (error as? WormholeError)?.reason ?? "\(error)"
       postLater(.failure(code: "failed", reason: "\(Self.undelivered): \(cause)"))
       throw error
     }

@@ -64,7 +64,7 @@ package final class CallEndpoint: Sendable {
   /// Creates the mailbox if it is missing.
   ///
   /// - Returns: its address.
-  /// - Throws: `AppGroupError` for errors of the file system.
+  /// - Throws: `WormholeError` for errors of the file system.
   @discardableResult
   package func open(until deadline: ContinuousClock.Instant? = nil) throws -> String {
     if let address { return address }
@@ -146,7 +146,7 @@ package final class CallEndpoint: Sendable {
   ///   - isThere: checked again once the end of the callee would end the call as well.
   /// - Returns: `gone` if the callee has ended, or `full`; in both cases the call is still under
   ///   way, to be posted to another callee or ended.
-  /// - Throws: `AppGroupError`: `tooLarge`, `unsupportedValue`, or errors of the file system.
+  /// - Throws: `WormholeError`: `tooLarge`, `unsupportedValue`, or errors of the file system.
   /// - Complexity: as `MailboxWriter.post`; for a new callee that is watched, also two opens, a
   ///   watch and a flock.
   package func post(

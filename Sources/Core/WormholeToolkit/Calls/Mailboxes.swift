@@ -90,7 +90,7 @@ extension MailboxWriter {
   /// Posts an entry: it is in the mailbox when this returns `posted`.
   ///
   /// - Parameter deadline: The caller's deadline; nil for a caller without one.
-  /// - Throws: `AppGroupError`: `unsupportedValue` for a value outside property lists or too
+  /// - Throws: `WormholeError`: `unsupportedValue` for a value outside property lists or too
   ///   large, or errors of the file system; nothing is posted then. On etcd `tooLarge` beyond 1 MiB,
   ///   and `outcomeUnknown` if an answer was lost and the mailbox ended, or no other answer came in
   ///   10 seconds, or by the deadline.
@@ -109,7 +109,7 @@ extension MailboxWriter {
           "it has \(bytes.count) bytes, and at most \(MailboxAddress.maximumEntryBytes) are taken")
       }
     } catch {
-      throw AppGroupError.unacceptable(error, action, path: path)
+      throw WormholeError.unacceptable(error, action, path: path)
     }
     return try reporting(action, path: path) { try post(bytes, until: deadline) }
   }

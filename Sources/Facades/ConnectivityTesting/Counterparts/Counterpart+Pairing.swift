@@ -7,7 +7,7 @@ import WormholeSystem
 extension Counterpart {
   /// Sets whether the counterpart has the app: `isWatchAppInstalled` or `isCompanionAppInstalled`.
   ///
-  /// - Throws: `AppGroupError`, an error of the container.
+  /// - Throws: `WormholeError`, an error of the container.
   public func setAppInstalled(_ isInstalled: Bool, isComplicationEnabled: Bool = true) throws {
     try pairing.pair(
       Pairing.Companion(
@@ -30,7 +30,7 @@ extension Counterpart {
   ///   - script: how the other watch handles messages.
   ///   - deadline: as with `arrive`.
   /// - Returns: the other watch; this counterpart has left, and may arrive again.
-  /// - Throws: `AppGroupError`: `unsupportedValue` for a phone, and as `arrive`.
+  /// - Throws: `WormholeError`: `unsupportedValue` for a phone, and as `arrive`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func comeBack(
     as newName: String, script: [Step] = [], until deadline: ContinuousClock.Instant? = nil
@@ -51,7 +51,7 @@ extension Counterpart {
 
   private func exchange(for newName: String, _ script: [Step]) throws -> Counterpart {
     guard role == .watch else {
-      throw AppGroupError(
+      throw WormholeError(
         .unsupportedValue, "return as another phone", peer: newName,
         reason: "a phone has several watches, and a watch has one phone",
         remedy: "make a counterpart that is a watch")

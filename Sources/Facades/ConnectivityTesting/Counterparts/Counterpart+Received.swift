@@ -69,7 +69,7 @@ extension Counterpart {
   /// Takes the next delivery, and waits for it if there is none; `received` keeps it.
   ///
   /// - Parameter deadline: when to give up; by default 10 seconds from now.
-  /// - Throws: `AppGroupError.Code.timedOut`, with the earlier deliveries.
+  /// - Throws: `WormholeError.Code.timedOut`, with the earlier deliveries.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func next(until deadline: ContinuousClock.Instant? = nil) throws -> Received {
     try nextArrival(until: deadline).run()
@@ -88,7 +88,7 @@ extension Counterpart {
       if let next = arrivals.take(orRaise: latch) { return .done(next) }
       guard ContinuousClock.now < deadline else {
         let before = arrivals.all.map { "\($0.kind) \($0.value)" }
-        throw AppGroupError(
+        throw WormholeError(
           .timedOut, "wait for what \"\(name)\" gets",
           reason: before.isEmpty
             ? "the deadline passed, and it got nothing"

@@ -11,7 +11,7 @@ extension Counterpart {
   /// - Parameters:
   ///   - message: A dictionary, or data.
   ///   - deadline: When to give up; by default 10 seconds from now.
-  /// - Throws: `AppGroupError.Code.unreachable`, `.notHandled` if the delegate has no method for it,
+  /// - Throws: `WormholeError.Code.unreachable`, `.notHandled` if the delegate has no method for it,
   ///   `.notAnswered` if it released the reply handler, `.timedOut`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
@@ -49,7 +49,7 @@ extension Counterpart {
   /// Stores a dictionary for the session under test, which gets it when it runs.
   ///
   /// - Returns: the transfer, which shows how it ends.
-  /// - Throws: `AppGroupError`, an error of the container.
+  /// - Throws: `WormholeError`, an error of the container.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
   public func transferUserInfo(_ userInfo: PropertyListValue) throws -> PeerMessageTransfer {
@@ -64,7 +64,7 @@ extension Counterpart {
 
   /// Sets the context for the session under test.
   ///
-  /// - Throws: `AppGroupError`, an error of the container.
+  /// - Throws: `WormholeError`, an error of the container.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func updateContext(_ context: PropertyListValue) throws {
     try peer().setContext(context, for: other)
@@ -79,7 +79,7 @@ extension Counterpart {
   /// until the file is copied.
   ///
   /// - Returns: the transfer, which shows its progress and how it ends.
-  /// - Throws: `AppGroupError.Code.fileAccess`, or an error of the container.
+  /// - Throws: `WormholeError.Code.fileAccess`, or an error of the container.
   @discardableResult
   public func transferFile(
     _ file: URL, metadata: PropertyListValue? = nil

@@ -83,7 +83,7 @@ public final class Counterpart: Sendable {
   /// Becomes reachable, and takes waiting deliveries. Does nothing if it is present or arriving.
   ///
   /// - Parameter deadline: when to stop waiting for another process of its name; by default 10 s.
-  /// - Throws: `AppGroupError.Code.replaced` if another process is that side.
+  /// - Throws: `WormholeError.Code.replaced` if another process is that side.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func arrive(until deadline: ContinuousClock.Instant? = nil) throws {
     guard let peer = try begin() else { return }

@@ -48,7 +48,7 @@ public final class SideProcess: Sendable {
   ///   - program: its path; `built(_:)` finds a program of the package under test.
   ///   - arguments: its arguments, without the program's name.
   ///   - environment: variables that are added or replaced.
-  /// - Throws: `AppGroupError.Code.process`.
+  /// - Throws: `WormholeError.Code.process`.
   public init(
     _ program: String, _ arguments: [String] = [], environment: [String: String] = [:]
   ) throws {
@@ -61,7 +61,7 @@ public final class SideProcess: Sendable {
       process = try LineProcess(
         program, arguments, environment: inherited + environment.map { "\($0.key)=\($0.value)" })
     } catch {
-      throw AppGroupError(.process, "start \(program)", reason: "\(error)")
+      throw WormholeError(.process, "start \(program)", reason: "\(error)")
     }
   }
 
@@ -69,13 +69,13 @@ public final class SideProcess: Sendable {
 
   /// The path of a program built with the tests: `swift build` puts it beside them.
   ///
-  /// - Throws: `AppGroupError.Code.process`.
+  /// - Throws: `WormholeError.Code.process`.
   public static func built(_ name: String) throws -> String {
     do {
       let tests = try Program.executablePath()
       return tests[..<(tests.lastIndex(of: "/") ?? tests.startIndex)] + "/" + name
     } catch {
-      throw AppGroupError(.process, "find the program \(name)", reason: "\(error)")
+      throw WormholeError(.process, "find the program \(name)", reason: "\(error)")
     }
   }
 
@@ -92,7 +92,7 @@ public final class SideProcess: Sendable {
   /// - Parameters:
   ///   - line: the line, without its end.
   ///   - deadline: when to give up; by default 10 seconds from now.
-  /// - Throws: `AppGroupError.Code.timedOut` if it has not read enough by then, so that only part of
+  /// - Throws: `WormholeError.Code.timedOut` if it has not read enough by then, so that only part of
   ///   the line is written; `.ended` if it no longer reads its input.
   public func tell(_ line: String, until deadline: ContinuousClock.Instant? = nil) throws {
     do {
@@ -108,7 +108,7 @@ public final class SideProcess: Sendable {
   /// The next line that it prints.
   ///
   /// - Parameter deadline: when to give up; by default 10 seconds from now.
-  /// - Throws: `AppGroupError.Code.timedOut` or `.ended`, each with the output so far.
+  /// - Throws: `WormholeError.Code.timedOut` or `.ended`, each with the output so far.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func line(until deadline: ContinuousClock.Instant? = nil) throws -> String {
     try next("a line", until: deadline)
@@ -159,7 +159,7 @@ public final class SideProcess: Sendable {
 
   /// Suspends it (SIGSTOP), and waits until it is suspended.
   ///
-  /// - Throws: `AppGroupError.Code.timedOut`, or `.ended`.
+  /// - Throws: `WormholeError.Code.timedOut`, or `.ended`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func stop(until deadline: ContinuousClock.Instant? = nil) throws {
     let deadline = deadline ?? .now + TestScene.patience
@@ -179,7 +179,7 @@ public final class SideProcess: Sendable {
 
   /// Continues it (SIGCONT).
   ///
-  /// - Throws: `AppGroupError.Code.ended`.
+  /// - Throws: `WormholeError.Code.ended`.
   public func resume() throws {
     do {
       try process.send(.continue)
@@ -204,7 +204,7 @@ public final class SideProcess: Sendable {
   /// Waits until it has ended by itself, and reads its output until then.
   ///
   /// - Returns: how it ended.
-  /// - Throws: `AppGroupError.Code.timedOut`, with the output so far.
+  /// - Throws: `WormholeError.Code.timedOut`, with the output so far.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func waitForEnd(until deadline: ContinuousClock.Instant? = nil) throws -> End {
     let deadline = deadline ?? .now + TestScene.patience
@@ -236,10 +236,10 @@ public final class SideProcess: Sendable {
   }
 
   private func failure(
-    _ code: AppGroupError.Code, _ action: String, reason: String
-  ) -> AppGroupError {
+    _ code: WormholeError.Code, _ action: String, reason: String
+  ) -> WormholeError {
     let said = output.suffix(20)
-    return AppGroupError(
+    return WormholeError(
       code, action,
       reason: reason
         + (said.isEmpty

@@ -37,7 +37,7 @@ public final class TestScene: Sendable {
   /// Makes a container in a new temporary directory.
   ///
   /// - Parameter parent: the directory in which to make it; by default the one for temporary files.
-  /// - Throws: `AppGroupError.Code.directory`, or an error of the container.
+  /// - Throws: `WormholeError.Code.directory`, or an error of the container.
   public init(in parent: URL? = nil) throws {
     let parent = parent ?? FileManager.default.temporaryDirectory
     directory = parent.appending(
@@ -46,7 +46,7 @@ public final class TestScene: Sendable {
       try FileManager.default.createDirectory(
         at: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     } catch {
-      throw AppGroupError(.directory, "make \(directory.path)", reason: "\(error)")
+      throw WormholeError(.directory, "make \(directory.path)", reason: "\(error)")
     }
     container = try SharedContainer(url: directory)
   }
@@ -80,7 +80,7 @@ public final class TestScene: Sendable {
   /// Ends the scene's sessions, counterparts and processes, and removes its directory. Further
   /// calls have no effect.
   ///
-  /// - Throws: `AppGroupError.Code.timedOut` if a delegate's method does not return; `.directory`.
+  /// - Throws: `WormholeError.Code.timedOut` if a delegate's method does not return; `.directory`.
   ///   Everything else has still ended.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func end(until deadline: ContinuousClock.Instant? = nil) throws {
@@ -115,7 +115,7 @@ extension TestScene.Content {
       // It was ended before.
       return
     } catch {
-      throw AppGroupError(.directory, "remove \(directory.path)", reason: "\(error)")
+      throw WormholeError(.directory, "remove \(directory.path)", reason: "\(error)")
     }
   }
 }
@@ -131,7 +131,7 @@ extension TestScene {
   ///   - watchName: on the watch: its name.
   ///   - environment: further variables.
   /// - Returns: the process, which ends with the scene.
-  /// - Throws: `AppGroupError.Code.process`.
+  /// - Throws: `WormholeError.Code.process`.
   public func start(
     _ program: String, _ arguments: [String] = [], as role: WCSession.Role,
     watchName: String = "watch", environment: [String: String] = [:]

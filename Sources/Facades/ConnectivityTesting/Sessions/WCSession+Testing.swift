@@ -17,7 +17,7 @@ extension WCSession {
   ///
   /// - Parameter deadline: when to stop waiting for a running method of the delegate; by default 10
   ///   seconds from now.
-  /// - Throws: `AppGroupError.Code.timedOut`. The next session exists nevertheless.
+  /// - Throws: `WormholeError.Code.timedOut`. The next session exists nevertheless.
   public static func reset(until deadline: ContinuousClock.Instant? = nil) async throws {
     try await replaceDefault().end(until: deadline)
   }
@@ -30,7 +30,7 @@ extension WCSession {
 
   /// Ends this session permanently; see `reset`. Further calls have no effect.
   ///
-  /// - Throws: `AppGroupError.Code.timedOut` if a method of its delegate does not return.
+  /// - Throws: `WormholeError.Code.timedOut` if a method of its delegate does not return.
   public func end(until deadline: ContinuousClock.Instant? = nil) async throws {
     try await Blocking.run { try self.end(until: deadline) }
   }
@@ -44,7 +44,7 @@ extension WCSession {
       end.settle(())
     }
     guard end.wait(until: deadline ?? .now + TestScene.patience) != nil else {
-      throw AppGroupError(
+      throw WormholeError(
         .timedOut, "end a session",
         reason: "a method of its delegate, or a handler, does not return")
     }

@@ -9,7 +9,7 @@ extension WCSession {
   /// - Parameters:
   ///   - property: the property.
   ///   - deadline: when to give up; by default 10 seconds from now.
-  /// - Throws: `AppGroupError.Code.timedOut`.
+  /// - Throws: `WormholeError.Code.timedOut`.
   public func waitUntil(
     _ property: any KeyPath<WCSession, Bool> & Sendable,
     until deadline: ContinuousClock.Instant? = nil
@@ -28,7 +28,7 @@ extension WCSession {
 
   /// Waits until the activation state is the given one.
   ///
-  /// - Throws: `AppGroupError.Code.timedOut`.
+  /// - Throws: `WormholeError.Code.timedOut`.
   public func waitUntil(
     _ state: WCSessionActivationState, until deadline: ContinuousClock.Instant? = nil
   ) async throws {
@@ -60,7 +60,7 @@ extension WCSession {
       try withExtendedLifetime(observations) {
         if holds(self) { return .done(()) }
         guard ContinuousClock.now < deadline else {
-          throw AppGroupError(
+          throw WormholeError(
             .timedOut, "wait for a session",
             reason: "the deadline passed; it is \(self.activationState), and its counterpart is "
               + (self.isReachable ? "reachable" : "not reachable"),

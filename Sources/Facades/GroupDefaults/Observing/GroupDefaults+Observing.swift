@@ -19,7 +19,7 @@ extension GroupDefaults {
   ///   - handler: Receives the key with its old and its new value.
   /// - Returns: The observation, which lasts until it is cancelled or released. No change after
   ///   this method returns is missed.
-  /// - Throws: `AppGroupError` if the suite cannot be read now.
+  /// - Throws: `WormholeError` if the suite cannot be read now.
   public func observe(
     key: String? = nil, startsWithCurrent: Bool = false, on queue: DispatchQueue,
     _ handler: @escaping @Sendable (DefaultsChange) -> Void
@@ -48,7 +48,7 @@ extension GroupDefaults {
         return true
       } catch {
         reporter.report(error)
-        return (error as? AppGroupError)?.mayPass != true
+        return (error as? WormholeError)?.mayPass != true
       }
     }
   }
@@ -123,7 +123,7 @@ public struct DefaultsChanges: AsyncSequence, Sendable {
           mustRepeat = false
         } catch {
           reporter.report(error)
-          mustRepeat = (error as? AppGroupError)?.mayPass ?? false
+          mustRepeat = (error as? WormholeError)?.mayPass ?? false
         }
       }
       return nil

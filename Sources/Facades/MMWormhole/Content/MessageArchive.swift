@@ -153,7 +153,7 @@ struct MessageArchive: Sendable {
         content = try KeyedArchive.content(ofBytes: bytes)
       } catch {
         guard purpose == .reading else { return give(now, purpose) }
-        throw error is PropertyListError ? AppGroupError.damaged(path, error) : error
+        throw error is PropertyListError ? WormholeError.damaged(path, error) : error
       }
     }
     let hasValue = try !now.isValueNoted && now.value != nil && self.hasValue(content, now)
@@ -173,7 +173,7 @@ struct MessageArchive: Sendable {
     // Excludes: a process that was stopped gives its older message after this.
     do {
       try change(now, .contentIndependentMetadataOnly, .changing) { _ in try step() }
-    } catch let error as AppGroupError where error.code == .overtaken {
+    } catch let error as WormholeError where error.code == .overtaken {
       // Another look finds what the process that took over the claim has done.
     }
     return true
@@ -223,7 +223,7 @@ struct MessageArchive: Sendable {
           value: now.valueText, archive: version.text, replaces: now.archiveText)
         try write(note, after: now)
       }
-    } catch let error as AppGroupError where error.code == .overtaken {
+    } catch let error as WormholeError where error.code == .overtaken {
       // The process that took over the claim has settled it.
     } catch is Busy {
       // The process that has the claim gives it.
@@ -265,7 +265,7 @@ struct MessageArchive: Sendable {
           }
         }
       }
-    } catch AppGroupError.Code.timedOut where purpose == .reading && !hasAccess {
+    } catch WormholeError.Code.timedOut where purpose == .reading && !hasAccess {
       throw Busy()
     }
   }

@@ -62,7 +62,7 @@ open class MMWormholeSession: MMWormhole, WCSessionDelegate {
 
   private func refuse(_ action: String) {
     report(
-      AppGroupError(
+      WormholeError(
         .inputOutput, action, path: "MMWormholeSession", reason: "it only receives messages",
         remedy: "use an MMWormhole with a session's transitingType"))
   }

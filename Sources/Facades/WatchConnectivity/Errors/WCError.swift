@@ -221,9 +221,9 @@ extension WCError {
     switch error {
     case let error as WCError: self = error
     // Only a session that becomes inactive cancels its calls.
-    case let error as AppGroupError where error.code == .cancelled:
+    case let error as WormholeError where error.code == .cancelled:
       self.init(.sessionInactive, reason: nil, underlying: error)
-    case let error as AppGroupError:
+    case let error as WormholeError:
       self.init(
         Self.code(of: error.code, attempt), reason: Self.sentence("\(error)"), underlying: error)
     case is CancellationError: self.init(.sessionInactive)
@@ -231,7 +231,7 @@ extension WCError {
     }
   }
 
-  private static func code(of code: AppGroupError.Code, _ attempt: Attempt) -> Code {
+  private static func code(of code: WormholeError.Code, _ attempt: Attempt) -> Code {
     switch code {
     case .unreachable, .clusterUnreachable, .notLaunched: .notReachable
     case .timedOut, .outcomeUnknown:

@@ -105,7 +105,7 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
         if hasEnded { receiver.close() } else { start(receiver) }
       } catch {
         state.withLock { $0.isRestarting = false }
-        recover(from: AppGroupError(any: error, "receive"))
+        recover(from: WormholeError(any: error, "receive"))
       }
     }
   }
@@ -130,7 +130,7 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
 
   /// A replaced session learns of it. After any other error it receives again, perhaps in the next
   /// container: if no process has replaced it, the queue was removed.
-  private func recover(from error: AppGroupError) {
+  private func recover(from error: WormholeError) {
     let isLost = error.code == .replaced && error.holder != nil || error.code == .notActive
     guard !isLost else { return lose(error) }
     let wasReported = state.withLock { exchange(&$0.isReported, with: true) }

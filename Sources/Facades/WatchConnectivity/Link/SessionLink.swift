@@ -206,7 +206,7 @@ final class SessionLink: Sendable {
       active = try place.phonePairing.state().activeName
     } catch {
       Diagnostics.report(error)
-      if AppGroupError.maySucceedLater(error) { compareLater() }
+      if WormholeError.maySucceedLater(error) { compareLater() }
       return
     }
     guard isCurrent, !PeerNames.areSame(active, counterpart) else { return compare() }
@@ -292,7 +292,7 @@ extension SessionLink {
   }
 
   /// - Returns: whether it was handed over; otherwise the next observation gets it again.
-  private func deliver(_ context: Result<PropertyListValue, AppGroupError>) -> Bool {
+  private func deliver(_ context: Result<PropertyListValue, WormholeError>) -> Bool {
     let session = session
     guard isCurrent else { return false }
     switch context {

@@ -104,7 +104,7 @@ struct CounterpartState: Sendable, Equatable {
       watch?.remainingTransfers = try pairing.remainingComplicationTransfers(in: place)
     } catch {
       Diagnostics.report(error)
-      if AppGroupError.maySucceedLater(error) { return nil }
+      if WormholeError.maySucceedLater(error) { return nil }
     }
   }
 }

@@ -34,7 +34,7 @@ struct SessionPlace: Sendable {
         throw Self.notSupported("A watch cannot be named \"\(Pairing.phone)\".")
       }
       peer = try PeerSession(name, in: container)
-    } catch let error as AppGroupError {
+    } catch let error as WormholeError {
       throw Self.notSupported("\(error).", error)
     }
     phonePairing = Pairing(of: Pairing.phone, in: container)
@@ -74,7 +74,7 @@ struct SessionPlace: Sendable {
         throw notSupported(
           "Set WORMHOLE_GROUP or WORMHOLE_CONTAINER, or call WCSession.configure first.")
       }
-    } catch let error as AppGroupError {
+    } catch let error as WormholeError {
       throw notSupported("\(error).", error)
     }
   }

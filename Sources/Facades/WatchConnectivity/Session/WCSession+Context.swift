@@ -25,7 +25,7 @@ extension WCSession {
   package func applicationContextToChange() throws -> [String: Any] {
     do {
       return try context { try $0.context(for: $1) }
-    } catch let error as AppGroupError where error.code == .damaged {
+    } catch let error as WormholeError where error.code == .damaged {
       Diagnostics.report(error)
       return [:]
     } catch {

@@ -84,7 +84,7 @@ struct AccessSurvey {
   ///   - timeout: the error after that.
   mutating func wait<Outcome>(
     with latch: WakeLatch, until deadline: ContinuousClock.Instant,
-    else timeout: @autoclosure () throws -> AppGroupError
+    else timeout: @autoclosure () throws -> WormholeError
   ) throws -> WaitingStep<Outcome> {
     guard ContinuousClock.now < deadline else { throw try timeout() }
     guard watch(latch) else { return .again }

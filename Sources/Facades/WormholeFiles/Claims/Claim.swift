@@ -132,7 +132,7 @@ package final class Claim: Sendable {
       ?? false
   }
 
-  package func overtaken() -> AppGroupError {
+  package func overtaken() -> WormholeError {
     let name = name
     // The taker's name is not worth another error.
     let taker = (try? site.entries().lazy.compactMap { name.taker($0.name) }.first) ?? announced

@@ -165,7 +165,7 @@ extension ItemSite {
         default: continue
         }
       }
-    } catch let error as AppGroupError where [.timedOut, .leaseLost].contains(error.code) {
+    } catch let error as WormholeError where [.timedOut, .leaseLost].contains(error.code) {
       request = nil
       return false
     } catch let error as Errno where error == .staleHandle {

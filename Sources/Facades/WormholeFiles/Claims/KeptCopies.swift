@@ -71,7 +71,7 @@ package struct KeptCopies: Sendable {
   ///
   /// - Returns: The path of the old item if it is left: a file replaces a file, and any other pair
   ///   changes places.
-  /// - Throws: `AppGroupError`; both are then as they were.
+  /// - Throws: `WormholeError`; both are then as they were.
   package static func put(_ new: String, at place: String, isCopied: Bool) throws -> String? {
     try reporting("replace the item", path: place) {
       let target = try ItemPath.canonical(place, followingLink: true)

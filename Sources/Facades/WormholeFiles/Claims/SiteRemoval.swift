@@ -140,11 +140,11 @@ package final class SiteRemoval: Waiting {
         looks += 1
         return try site.removeIfUnused(under: lease) ? .done(()) : .again
       }
-    } catch let error as AppGroupError where error.code == .leaseLost {
+    } catch let error as WormholeError where error.code == .leaseLost {
       request = nil
       looks += 1
       return .again
-    } catch let error as AppGroupError where error.code == .timedOut {
+    } catch let error as WormholeError where error.code == .timedOut {
       // Probably another process is active, and removes it in turn.
       request = nil
       requests += 1

@@ -52,7 +52,7 @@ struct StagedCopy: Sendable {
       // Nothing can replace an item that another file system is mounted on. The site is in the same
       // directory.
       if let found, found.device != claim.site.device {
-        throw AppGroupError(
+        throw WormholeError(
           .notAnItem, access.kind.action, path: location.text,
           reason: "another file system is mounted on it",
           remedy: "unmount it first, or name what is in it")
@@ -73,7 +73,7 @@ struct StagedCopy: Sendable {
       guard [.regular, .directory, .symbolicLink].contains(before.kind) else {
         // An item of any kind may be replaced.
         if !comparesItem { return }
-        throw AppGroupError(
+        throw WormholeError(
           .notAnItem, "copy the item", path: location.text,
           reason: "a \(before.kind) has no content that could be published",
           remedy: "use it without coordination")
@@ -263,7 +263,7 @@ final class ReaderCopy: Sendable {
   private static func site(at location: ItemPath) throws -> ItemSite? {
     do {
       return try ItemSite.openOrMake(location)
-    } catch let error as AppGroupError where error.code == .permissionDenied {
+    } catch let error as WormholeError where error.code == .permissionDenied {
       return nil
     }
   }

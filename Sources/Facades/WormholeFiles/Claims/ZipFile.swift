@@ -43,7 +43,7 @@ struct ZipFile {
   /// - Parameters:
   ///   - path: The zip file, which is made.
   ///   - check: Called between entries and between pieces of a file; its errors end the writing.
-  /// - Throws: `AppGroupError` with the entry that could not be read. An entry that vanishes
+  /// - Throws: `WormholeError` with the entry that could not be read. An entry that vanishes
   ///   meanwhile is left out.
   /// - Complexity: Eight system calls for a file, and two for each mebibyte of it.
   static func write(

@@ -50,13 +50,13 @@ struct AccessRequest: Sendable {
     guard !url.isFileURL, let scheme = url.scheme else {
       do {
         return try ItemPath.find(path, followingLink: kind.followsLink)
-      } catch let error as AppGroupError
+      } catch let error as WormholeError
         where error.code == .directoryMissing && mayLackDirectory
       {
         return nil
       }
     }
-    throw AppGroupError(
+    throw WormholeError(
       .notAnItem, "find the item", path: path,
       reason: "its URL names no file: it begins with \(scheme):",
       remedy: "make it with URL(filePath:)")

@@ -297,7 +297,7 @@ final class AccessClosing: Waiting {
         result = .success(())
       } catch {
         if let item = remaining.last?.access.location,
-          let copy = (error as? AppGroupError)?.keptCopy
+          let copy = (error as? WormholeError)?.keptCopy
         {
           KeptCopies(item: item).report(.gained, copy)
         }

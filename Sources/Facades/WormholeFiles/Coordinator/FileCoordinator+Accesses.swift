@@ -15,7 +15,7 @@ extension FileCoordinator {
   ///     of the private copy if the caller is an accessor changing the item for the same purpose.
   /// - Returns: the accessor's result.
   /// - Throws: the accessor's error; the error of a presenter that was to save its changes;
-  ///   `AppGroupError.Code.timedOut` with the process in the way, `.cancelled`,
+  ///   `WormholeError.Code.timedOut` with the process in the way, `.cancelled`,
   ///   `.overtaken` for a directory that was replaced meanwhile, `.directoryMissing`, or an error
   ///   of the file system.
   /// - Complexity: ten system calls for a file that is read again within a second while no other
@@ -49,7 +49,7 @@ extension FileCoordinator {
   ///     it changes the item at the given URL instead, that is done at once, and stays.
   /// - Returns: the accessor's result, once its change is visible to all.
   /// - Throws: the accessor's error, unless it was overtaken, because its copy may then have been
-  ///   gone; a presenter's error; `AppGroupError.Code.timedOut` with the process in the
+  ///   gone; a presenter's error; `WormholeError.Code.timedOut` with the process in the
   ///   way, `.cancelled`, `.overtaken` with the process that took the access over, `.conflict` for
   ///   a directory in which others made changes since it was copied, `.directoryMissing`,
   ///   `.notAnItem`, or an error of the file system. Then nothing is published.
@@ -191,7 +191,7 @@ extension FileCoordinator {
   ///     never longer for one presenter than its patience.
   ///   - accessor: gets a completion handler, to be called from any thread after the last access;
   ///     releasing it counts as a call.
-  /// - Throws: the accessor's error; a presenter's error; `AppGroupError`.
+  /// - Throws: the accessor's error; a presenter's error; `WormholeError`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func prepare<Result>(
     forReadingItemsAt readingURLs: [URL], options readingOptions: ReadingOptions = [],

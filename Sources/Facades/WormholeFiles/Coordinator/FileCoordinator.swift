@@ -153,7 +153,7 @@ extension FileCoordinator {
   ) throws -> AccessTerms {
     try state.withLock { state in
       guard !state.hasEnded else {
-        throw AppGroupError(
+        throw WormholeError(
           .cancelled, "coordinate the item", path: requests.first?.path ?? "",
           reason: "the coordinator was cancelled")
       }

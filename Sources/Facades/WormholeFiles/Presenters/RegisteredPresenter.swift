@@ -45,7 +45,7 @@ final class RegisteredPresenter: Sendable {
 
   /// Reads the item's URL, watches the item, and registers it for other processes.
   ///
-  /// - Throws: `AppGroupError` if the presenter cannot be registered, `PresenterError` if the
+  /// - Throws: `WormholeError` if the presenter cannot be registered, `PresenterError` if the
   ///   item's place cannot be looked at.
   func presentItem() throws {
     let url = presenter.presentedItemURL

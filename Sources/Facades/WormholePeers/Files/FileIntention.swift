@@ -124,8 +124,8 @@ struct SourceFile: ~Copyable {
   let status: FileStatus
   let descriptor: FileDescriptor
 
-  /// - Throws: `AppGroupError`: `fileAccess`.
-  init(_ path: String, to peer: String) throws(AppGroupError) {
+  /// - Throws: `WormholeError`: `fileAccess`.
+  init(_ path: String, to peer: String) throws(WormholeError) {
     let file = try Self.open(path, to: peer)
     let status: FileStatus
     do throws(Errno) {
@@ -144,7 +144,7 @@ struct SourceFile: ~Copyable {
     descriptor = file
   }
 
-  private static func open(_ path: String, to peer: String) throws(AppGroupError) -> FileDescriptor
+  private static func open(_ path: String, to peer: String) throws(WormholeError) -> FileDescriptor
   {
     do throws(Errno) {
       return try FileDescriptor.open(path, [.readOnly, .nonBlocking])
@@ -158,13 +158,13 @@ struct SourceFile: ~Copyable {
   static func refused(
     _ path: String, to peer: String, _ reason: String, _ error: Errno? = nil,
     remedy: String? = nil
-  ) -> AppGroupError {
-    AppGroupError(
+  ) -> WormholeError {
+    WormholeError(
       .fileAccess, "send \(path) to \"\(peer)\"", peer: peer, reason: reason, remedy: remedy,
       errorNumber: error?.rawValue)
   }
 
-  static func path(of url: URL, to peer: String) throws(AppGroupError) -> String {
+  static func path(of url: URL, to peer: String) throws(WormholeError) -> String {
     guard url.isFileURL else {
       throw refused(url.absoluteString, to: peer, "it is not the URL of a file")
     }

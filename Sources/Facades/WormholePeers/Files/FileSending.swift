@@ -31,7 +31,7 @@ struct FileSending {
   private let entry: PlainEntry
   private let sender: PlainSender
 
-  /// - Throws: `AppGroupError`: `unsupportedValue` for an intention that names no peer.
+  /// - Throws: `WormholeError`: `unsupportedValue` for an intention that names no peer.
   init(_ transfer: PeerFileTransfer, as entry: PlainEntry) throws {
     self.transfer = transfer
     self.entry = entry
@@ -42,7 +42,7 @@ struct FileSending {
   private var queue: PlainQueue { sender.queue }
 
   /// Failures after which the next attempt removes what is left: etcd cannot be reached now.
-  private static let isRemovedLater: Set<AppGroupError.Code> = [
+  private static let isRemovedLater: Set<WormholeError.Code> = [
     .clusterUnreachable, .outcomeUnknown,
   ]
 
@@ -52,7 +52,7 @@ struct FileSending {
   private func newAttachment() -> String { intention.attachmentPrefix + Nonce.next() }
 
   /// - Returns: the entry that was stored; nil if it was stored before, and the peer has it.
-  /// - Throws: `GivenUp`; `AppGroupError` for why it cannot be sent: then nothing is left, unless
+  /// - Throws: `GivenUp`; `WormholeError` for why it cannot be sent: then nothing is left, unless
   ///   the failure may pass; `Unfinished` otherwise.
   func run() throws -> QueueEntryID? {
     if entry.isRedelivery, case .stored(let id) = try unfinished(earlierAttempt) {
@@ -62,7 +62,7 @@ struct FileSending {
     let stage = try sender.stage(newAttachment(), bytes: source.status.size, for: entry.batch)
     do {
       try copy(source, to: stage)
-    } catch let error as AppGroupError where Self.isRemovedLater.contains(error.code) {
+    } catch let error as WormholeError where Self.isRemovedLater.contains(error.code) {
       throw error
     } catch {
       try unfinished { try queue.removeAttachment(stage.id) }
@@ -119,7 +119,7 @@ struct FileSending {
     let own = newAttachment()
     guard try queue.renameAttachment(attachment, to: own) else {
       // The peer took it just now, or another process continues with the transfer.
-      throw AppGroupError(
+      throw WormholeError(
         .replaced, "send \(intention.source) to \"\(intention.peer)\"", peer: intention.peer,
         reason: "its content (\(attachment)) is not where it was put")
     }

@@ -37,7 +37,7 @@ final class OutgoingFiles: Sendable {
   private static let retry: Duration = .milliseconds(500)
   /// Failures of a step that say nothing about the file, so it is tried again. A container on etcd
   /// may be unreachable for a while.
-  private static let mayPass: Set<AppGroupError.Code> = [
+  private static let mayPass: Set<WormholeError.Code> = [
     .leaseLost, .tooManyOpenFiles, .clusterUnreachable, .outcomeUnknown,
   ]
   /// How often a failure that may pass is tried again.
@@ -166,7 +166,7 @@ final class OutgoingFiles: Sendable {
     let consumer: PlainConsumer
     do {
       consumer = try queue.join(ConsumerTerms(joinsAgain: false), until: .now + .seconds(60))
-    } catch let error as AppGroupError where error.code == .timedOut {
+    } catch let error as WormholeError where error.code == .timedOut {
       guard try queue.hasEntries() else { return }
       throw error
     }
@@ -188,7 +188,7 @@ final class OutgoingFiles: Sendable {
       return try note(intention.id, isGivenUp: false)
     } catch let error as FileSending.Unfinished {
       throw error.cause
-    } catch let error as AppGroupError where Self.mayPass.contains(error.code) {
+    } catch let error as WormholeError where Self.mayPass.contains(error.code) {
       throw error
     } catch {
       try entry.fail(Self.reason(error))
@@ -201,7 +201,7 @@ final class OutgoingFiles: Sendable {
 
   // The sender's sentence already names the transfer, as an error between peers does.
   private static func reason(_ error: any Error) -> String {
-    guard let error = error as? AppGroupError, error.isBetweenPeers else { return "\(error)" }
+    guard let error = error as? WormholeError, error.isBetweenPeers else { return "\(error)" }
     return error.reason + (error.remedy.map { "; \($0)" } ?? "")
   }
 

@@ -41,7 +41,7 @@ public final class PeerFile: PeerDelivery {
       case .movedAway: try entry.acknowledge()
       case .missing: try entry.fail("its content is not there")
       }
-    } catch let error as AppGroupError where error.code == .notAValue {
+    } catch let error as WormholeError where error.code == .notAValue {
       try entry.fail(error.reason)
     }
     return nil
@@ -77,7 +77,7 @@ public final class PeerFile: PeerDelivery {
   /// may it have made a copy, if it was stopped at that moment.
   ///
   /// - Parameter destination: the new place; an existing file is replaced in one step.
-  /// - Throws: `AppGroupError.Code.fileAccess` if that is impossible, or the file was moved before;
+  /// - Throws: `WormholeError.Code.fileAccess` if that is impossible, or the file was moved before;
   ///   `.replaced`. A file at the destination is then intact.
   public func move(to destination: URL) throws {
     _ = try betweenPeers(action("move"), sender) {
@@ -110,7 +110,7 @@ public final class PeerFile: PeerDelivery {
       } catch let error as Errno where error == .alreadyExists && mode == .keep {
         continue
       } catch let error as Errno {
-        throw AppGroupError(
+        throw WormholeError(
           .fileAccess, action("move"), peer: sender, reason: "it cannot become \(path): \(error)",
           remedy: error == .noSuchFile ? "make the directory first, and move it once" : nil,
           errorNumber: error.rawValue)
@@ -121,7 +121,7 @@ public final class PeerFile: PeerDelivery {
 
   private func copied(beside path: String) throws -> ReceivedCopy {
     guard let source = try attachment.open() else {
-      throw AppGroupError(
+      throw WormholeError(
         .fileAccess, action("move"), peer: sender, reason: "it was moved away already")
     }
     let copy = try ReceivedCopy(

@@ -109,7 +109,7 @@ public final class PeerFileTransfer: Sendable {
 
   /// Waits until the content is safe in the container: then it outlives this process.
   ///
-  /// - Throws: `AppGroupError.Code.failed` with the reason, `.cancelled`, `.timedOut` for a file that
+  /// - Throws: `WormholeError.Code.failed` with the reason, `.cancelled`, `.timedOut` for a file that
   ///   expired. Any other error is the reason why it is not stored after this process has tried for
   ///   ten seconds: it waits in the container, and copying continues when something is sent under
   ///   this name, or the next session is active; `cancel()` takes it back.
@@ -153,7 +153,7 @@ public final class PeerFileTransfer: Sendable {
         if known.isStored { return .done(.processed) }
         failures += 1
         // Waits ten seconds for descriptors.
-        guard (error as? AppGroupError)?.code == .tooManyOpenFiles, known.halt == nil,
+        guard (error as? WormholeError)?.code == .tooManyOpenFiles, known.halt == nil,
           failures < 50
         else { throw known.halt ?? error }
         return .wait(for: pause, until: .now + .milliseconds(200))
@@ -161,8 +161,8 @@ public final class PeerFileTransfer: Sendable {
     }
   }
 
-  private func confirmStored(_ status: QueueEntryStatus) throws(AppGroupError) {
-    let (code, reason): (AppGroupError.Code, String)
+  private func confirmStored(_ status: QueueEntryStatus) throws(WormholeError) {
+    let (code, reason): (WormholeError.Code, String)
     switch status {
     case .processed: return
     case .stored, .taken: (code, reason) = (.timedOut, "the time has passed, and it continues")
@@ -170,7 +170,7 @@ public final class PeerFileTransfer: Sendable {
     case .failed(let why): (code, reason) = (.failed, why)
     default: (code, reason) = (.timedOut, "it has expired")
     }
-    throw AppGroupError(code, action("store"), peer: peer, reason: reason)
+    throw WormholeError(code, action("store"), peer: peer, reason: reason)
   }
 
   /// Waits until it has ended: processed, cancelled, expired or failed.
@@ -205,7 +205,7 @@ public final class PeerFileTransfer: Sendable {
   /// never both.
   ///
   /// - Returns: whether it is cancelled; false if the peer has it, or it has ended otherwise.
-  /// - Throws: `AppGroupError.Code.timedOut` if the process that copies it does not stop within ten
+  /// - Throws: `WormholeError.Code.timedOut` if the process that copies it does not stop within ten
   ///   seconds; it is still given up as soon as that process continues. Or an error of the
   ///   container.
   /// - Complexity: as cancelling a message; in the middle of copying, an update of a value, and the
@@ -239,7 +239,7 @@ public final class PeerFileTransfer: Sendable {
     let status = try intentions.finalStatus(of: entry, until: .now + .seconds(10))
     guard status.isEnd else {
       throw obstacle
-        ?? AppGroupError(
+        ?? WormholeError(
           .timedOut, action("take back"), peer: peer,
           reason: "the process that copies it does not stop",
           remedy: "it is given up as soon as that process continues")

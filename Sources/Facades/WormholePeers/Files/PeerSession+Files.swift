@@ -44,7 +44,7 @@ extension PeerSession {
   ///   - metadata: a property list that it gets with the file.
   ///   - options: how it is sent.
   /// - Returns: the transfer, which shows its progress and how it ends.
-  /// - Throws: `AppGroupError.Code.fileAccess` unless the URL is a readable regular file; `.tooLarge`
+  /// - Throws: `WormholeError.Code.fileAccess` unless the URL is a readable regular file; `.tooLarge`
   ///   for the metadata; `.queueFull`, `.noSpace`, or another container error. Then it is not sent.
   /// - Complexity: as `enqueue`, and opening the file.
   @discardableResult

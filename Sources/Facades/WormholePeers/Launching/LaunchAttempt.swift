@@ -72,7 +72,7 @@ final class LaunchAttempt: Waiting {
         throw ended(last)
       }
       guard ContinuousClock.now < deadline else {
-        throw AppGroupError(
+        throw WormholeError(
           .timedOut, action, peer: peer, reason: "the deadline passed before it could be started",
           remedy: "wait longer")
       }
@@ -141,11 +141,11 @@ final class LaunchAttempt: Waiting {
 
   // MARK: Errors
 
-  private func notLaunched(_ reason: String, remedy: String? = nil) -> AppGroupError {
-    AppGroupError(.notLaunched, action, peer: peer, reason: reason, remedy: remedy)
+  private func notLaunched(_ reason: String, remedy: String? = nil) -> WormholeError {
+    WormholeError(.notLaunched, action, peer: peer, reason: reason, remedy: remedy)
   }
 
-  private func ended(_ start: LaunchState.Start) -> AppGroupError {
+  private func ended(_ start: LaunchState.Start) -> WormholeError {
     let isOwn = child?.nonce == start.nonce
     let ending = isOwn ? child?.end.wait(until: .now) ?? nil : nil
     let words = book.lastLine(of: start).map { ", and printed last: \($0)" } ?? ""
@@ -155,14 +155,14 @@ final class LaunchAttempt: Waiting {
       remedy: "look at its output: \(book.outputPath(of: start))")
   }
 
-  private func timedOut(_ start: LaunchState.Start) -> AppGroupError {
+  private func timedOut(_ start: LaunchState.Start) -> WormholeError {
     let age = start.age ?? .zero
     let holder = LeaseHolder(identity: start.process, held: age)
     let reason =
       start.isProgram
       ? "\(holder), is not active yet, \(age.tenthsOfSeconds) s after its start"
       : "\(holder), is about to start it"
-    return AppGroupError(
+    return WormholeError(
       .timedOut, action, peer: peer, reason: reason,
       remedy: "wait longer, or end that process; its output is in \(book.outputPath(of: start))",
       holder: holder)

@@ -32,7 +32,7 @@ struct LaunchBook: Sendable {
   private static func content(_ snapshot: PlainSnapshot) throws -> PropertyListValue? {
     do {
       return try snapshot.propertyList(limits: PeerLaunch.limits)
-    } catch let error as AppGroupError where error.code == .damaged {
+    } catch let error as WormholeError where error.code == .damaged {
       return nil
     }
   }
@@ -245,7 +245,7 @@ extension PlainValue {
       do throws(PropertyListError) {
         return try PropertyListValue(bytes: bytes, limits: limits)
       } catch {
-        throw AppGroupError.damaged(path, error)
+        throw WormholeError.damaged(path, error)
       }
     }
   }

@@ -42,7 +42,7 @@ package enum Launcher {
         else { return try LaunchWish.agent(for: peer, occasion, in: container) != nil }
         guard let budget = launch.budgetPerDay else { return true }
         return try LaunchBook(peer, container).read().count(at: .now()) < budget
-      } catch let error as AppGroupError
+      } catch let error as WormholeError
         where [.notLaunched, .damaged].contains(error.code) && error.isBetweenPeers
       {
         // A caller that tries to start it gets the reason.
@@ -61,13 +61,13 @@ package enum Launcher {
   ///     process exists, which survives the end of this process.
   /// - Returns: false if the peer has neither a registration for this occasion nor an agent, and
   ///   nothing was done.
-  /// - Throws: `AppGroupError`: `notLaunched`, with the reason: its program cannot be run, it ended
+  /// - Throws: `WormholeError`: `notLaunched`, with the reason: its program cannot be run, it ended
   ///   before it was active, its budget is used up, or others can write the registration;
   ///   `timedOut`, its `holder` the process that is not active yet.
   package static func launch(
     _ peer: String, for occasion: PeerLaunch.Occasions, in container: SharedContainer,
     asksAgents: Bool = true, until deadline: ContinuousClock.Instant?
-  ) throws(AppGroupError) -> Bool {
+  ) throws(WormholeError) -> Bool {
     let action = "start \"\(peer)\""
     return try betweenPeers(action, peer) {
       try PeerNames.check(peer)
@@ -124,12 +124,12 @@ extension PeerLaunch {
     ///   - container: A container on etcd.
     ///   - onFailure: Gets each failure, on a queue where it may block. The process that needs the
     ///     peer also gets it.
-    /// - Throws: `AppGroupError.Code.notLaunched` for a peer that is not registered here, and in a
+    /// - Throws: `WormholeError.Code.notLaunched` for a peer that is not registered here, and in a
     ///   directory, where each process starts peers itself; or an error of the container.
     /// - Complexity: on etcd two requests for each peer, and one for each start.
     public init(
       for peers: [String], in container: SharedContainer,
-      onFailure: @escaping @Sendable (AppGroupError) -> Void
+      onFailure: @escaping @Sendable (WormholeError) -> Void
     ) throws {
       var parts: [Part] = []
       for peer in peers {
@@ -154,10 +154,10 @@ extension PeerLaunch {
 
     private static func begin(
       _ peer: String, _ container: SharedContainer, _ action: String,
-      _ onFailure: @escaping @Sendable (AppGroupError) -> Void
+      _ onFailure: @escaping @Sendable (WormholeError) -> Void
     ) throws -> Part {
-      @Sendable func refusal(_ reason: String, _ remedy: String) -> AppGroupError {
-        AppGroupError(.notLaunched, action, peer: peer, reason: reason, remedy: remedy)
+      @Sendable func refusal(_ reason: String, _ remedy: String) -> WormholeError {
+        WormholeError(.notLaunched, action, peer: peer, reason: reason, remedy: remedy)
       }
       guard !container.isLocal else {
         throw refusal(
@@ -168,7 +168,7 @@ extension PeerLaunch {
         throw refusal("it is not registered on this machine", "register it here")
       }
       @Sendable func start(for occasion: Occasions, _ wish: LaunchWish?) {
-        do throws(AppGroupError) {
+        do throws(WormholeError) {
           let isRegistered = try Launcher.launch(
             peer, for: occasion, in: container, asksAgents: false,
             until: occasion == .request ? .now + Self.patience : nil)
@@ -281,11 +281,11 @@ struct LaunchWish: Sendable {
       }
       // The wish has replaced an earlier failure, so this one belongs to it or to a later wish.
       if let failure = try LaunchWish(value.read())?.failure {
-        throw AppGroupError(
+        throw WormholeError(
           .notLaunched, action, peer: peer, reason: "\(Self.clause(agent)) reports that \(failure)")
       }
       guard ContinuousClock.now < deadline else {
-        throw AppGroupError(
+        throw WormholeError(
           .timedOut, action, peer: peer, reason: "\(Self.clause(agent)) has not started it yet",
           remedy: "wait longer, or look at what that agent reports", holder: agent.holder)
       }

@@ -148,10 +148,10 @@ extension PeerLaunch {
 
   private static func read(
     _ content: PropertyListValue?, at path: String, _ action: String, _ peer: String
-  ) throws(AppGroupError) -> PeerLaunch? {
+  ) throws(WormholeError) -> PeerLaunch? {
     guard let content else { return nil }
     if let launch = PeerLaunch(content) { return launch }
-    throw AppGroupError(
+    throw WormholeError(
       .damaged, action, peer: peer, reason: "\(path) is not the registration of a program",
       remedy: "register it again")
   }
@@ -159,7 +159,7 @@ extension PeerLaunch {
   /// The registration to follow.
   ///
   /// - Returns: nil when there is none.
-  /// - Throws: `AppGroupError.notLaunched` if anyone but this user could have written it. Root's is
+  /// - Throws: `WormholeError.notLaunched` if anyone but this user could have written it. Root's is
   ///   also refused, because a container's files belong to its owner, and a program that can write
   ///   as root needs no registration.
   static func trusted(
@@ -169,7 +169,7 @@ extension PeerLaunch {
     do {
       return try read(value.privateContent(limits: limits), at: value.path, action, peer)
     } catch let exposure as Exposure {
-      throw AppGroupError(
+      throw WormholeError(
         .notLaunched, action, peer: peer,
         reason: "others could have changed how it is started: \(exposure)",
         remedy: "make sure that it is right, and register it again as its owner, mode 600")
@@ -196,7 +196,7 @@ extension PeerLaunch {
     /// container on etcd it is kept in this machine's directory, and only followed on this machine;
     /// an `Agent` follows it for processes on other machines.
     ///
-    /// - Throws: `AppGroupError.Code.unsupportedValue` for a program without an absolute path, text
+    /// - Throws: `WormholeError.Code.unsupportedValue` for a program without an absolute path, text
     ///   with a NUL, a variable that is empty or has a "=" in its name, or a negative budget;
     ///   `.notLaunched` where others could change it; or an error of the container.
     /// - Complexity: replaces one value.
@@ -204,7 +204,7 @@ extension PeerLaunch {
       let action = "register how to start \"\(peer)\""
       try betweenPeers(action, peer) {
         if let reason = launch.unsuitability {
-          throw AppGroupError(.unsupportedValue, action, peer: peer, reason: reason)
+          throw WormholeError(.unsupportedValue, action, peer: peer, reason: reason)
         }
         let value = try value(of: peer)
         var isWritten = false
@@ -216,7 +216,7 @@ extension PeerLaunch {
           _ = try value.privateContent()
         } catch let exposure as Exposure {
           if isWritten { try value.remove() }
-          throw AppGroupError(
+          throw WormholeError(
             .notLaunched, action, peer: peer, reason: "others could change it: \(exposure)",
             remedy: "use a container that only this user may write to")
         }
@@ -246,7 +246,7 @@ extension PeerLaunch {
 
     /// How a peer is started; nil if it is not registered.
     ///
-    /// - Throws: `AppGroupError.Code.damaged` for a value that cannot be read as a registration, or an
+    /// - Throws: `WormholeError.Code.damaged` for a value that cannot be read as a registration, or an
     ///   error of the container.
     /// - Complexity: reads one value.
     public func launch(of peer: String) throws -> PeerLaunch? {

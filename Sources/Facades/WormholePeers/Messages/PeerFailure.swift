@@ -90,7 +90,7 @@ extension PeerSession {
   ///
   /// - Parameter id: the id of a `PeerFailure`.
   /// - Returns: the new transfer's id; nil if the failure no longer exists.
-  /// - Throws: `AppGroupError`: an error of the container; the failure is then still kept.
+  /// - Throws: `WormholeError`: an error of the container; the failure is then still kept.
   public func retry(failure id: String) throws -> String? {
     guard let id = MessageID(id) else { return nil }
     return try betweenPeers("send again a failure for \"\(id.peer)\"", id.peer) {

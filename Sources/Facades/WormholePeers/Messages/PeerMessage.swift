@@ -35,7 +35,7 @@ public struct PeerMessage: PeerDelivery {
 
   /// Decodes the message as a type of the program.
   ///
-  /// - Throws: `AppGroupError.Code.unexpectedValue`.
+  /// - Throws: `WormholeError.Code.unexpectedValue`.
   public func decode<Message: Decodable>(_ type: Message.Type) throws -> Message {
     try value.decoded(as: type, action("read"), from: sender)
   }

@@ -44,14 +44,14 @@ public struct PeerMessageTransfer: Sendable {
   public let value: PropertyListValue
   /// Why a peer registered for it could not be started; nil otherwise, and for a message that was
   /// found again. The message waits nevertheless.
-  public let launchFailure: AppGroupError?
+  public let launchFailure: WormholeError?
 
   private let entry: QueueEntryID
   private let by: PlainSender
 
   init(
     _ entry: QueueEntryID, to peer: String, _ value: PropertyListValue, by sender: PlainSender,
-    launchFailure: AppGroupError? = nil
+    launchFailure: WormholeError? = nil
   ) {
     self.entry = entry
     self.peer = peer
@@ -81,7 +81,7 @@ public struct PeerMessageTransfer: Sendable {
   ///
   /// - Parameter deadline: when to stop waiting; nil waits as long as it takes.
   /// - Returns: how it ended, or how far it is when the deadline has passed.
-  /// - Throws: `AppGroupError.Code.cancelled` with the task; or an error of the container.
+  /// - Throws: `WormholeError.Code.cancelled` with the task; or an error of the container.
   /// - Complexity: as `status()`, at the beginning and after each change of the file in which it
   ///   was stored. Nothing polls.
   public func finalStatus(
@@ -103,7 +103,7 @@ public struct PeerMessageTransfer: Sendable {
   /// Takes it back, unless the peer already has it: it is cancelled or delivered, never both.
   ///
   /// - Returns: whether it is cancelled; false if the peer has it, or it has ended otherwise.
-  /// - Throws: `AppGroupError.Code.timedOut`, its `holder` a process that cancels another message; or
+  /// - Throws: `WormholeError.Code.timedOut`, its `holder` a process that cancels another message; or
   ///   an error of the container. The message is then unchanged.
   /// - Complexity: rewrites the file in which it was stored, with two fsyncs.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")

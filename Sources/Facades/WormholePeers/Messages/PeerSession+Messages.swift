@@ -12,7 +12,7 @@ extension PeerSession {
   ///   - peer: the peer that gets it; it may be unknown so far.
   ///   - options: how it is sent.
   /// - Returns: the transfer, which shows how far it is and how it ends.
-  /// - Throws: `AppGroupError.Code.queueFull` if a million messages, or 1 GiB of them, already wait for
+  /// - Throws: `WormholeError.Code.queueFull` if a million messages, or 1 GiB of them, already wait for
   ///   the peer; `.tooLarge` and `.unsupportedValue`; `.noSpace`, or another error of the
   ///   container. Then it is not sent.
   /// - Complexity: as `QueueSender.enqueue`: create, lock, write, rename and a few cheap calls,
@@ -72,7 +72,7 @@ extension PeerSession {
 
   private func encoded(
     _ message: some Encodable, for peer: String
-  ) throws(AppGroupError) -> PropertyListValue {
+  ) throws(WormholeError) -> PropertyListValue {
     try betweenPeers(sending(to: peer), peer) { try PropertyListValue(encoding: message) }
   }
 

@@ -64,7 +64,7 @@ package struct Pairing: Sendable {
   /// there was none. The first companion ever paired replaces the standard companion. What an
   /// interrupted `unpair` left is cancelled first.
   ///
-  /// - Throws: `AppGroupError`: `unsupportedValue` for an invalid name, or its own; `timedOut`, its
+  /// - Throws: `WormholeError`: `unsupportedValue` for an invalid name, or its own; `timedOut`, its
   ///   `holder` the process in the way; `damaged`, or a container error. Then nothing changes.
   package func pair(_ companion: Companion) throws {
     // A companion's properties may have been changed since it was made.
@@ -81,7 +81,7 @@ package struct Pairing: Sendable {
       guard !state.isLeaving(companion.name) else { return false }
       try PeerNames.check(companion.name)
       guard !PeerNames.areSame(companion.name, name) else {
-        throw AppGroupError(
+        throw WormholeError(
           .unsupportedValue, "pair \"\(name)\"", peer: name,
           reason: "nothing is paired with itself",
           remedy: "name its companion")
@@ -179,7 +179,7 @@ package struct Pairing: Sendable {
       return State(companions: [Companion(name: standardCompanion)], activeName: standardCompanion)
     }
     guard let state = State(content) else {
-      throw AppGroupError(
+      throw WormholeError(
         .damaged, "read \(what)", peer: name,
         reason: "it is a property list of another shape (\(value.path))",
         remedy: "remove it: then only \"\(standardCompanion)\" is paired")

@@ -44,7 +44,7 @@ extension PeerReceiver {
   ///     that one continues, and the new one is not called.
   ///   - handler: gets the delivery. It may acknowledge, fail or release it itself, earlier.
   public func handle(
-    on queue: DispatchQueue, failure: @escaping @Sendable (AppGroupError) -> Void = { _ in },
+    on queue: DispatchQueue, failure: @escaping @Sendable (WormholeError) -> Void = { _ in },
     _ handler: @escaping @Sendable (Delivered) throws -> Void
   ) {
     offer(on: queue, failure: failure) { delivered in
@@ -59,7 +59,7 @@ extension PeerReceiver {
 
   /// Calls a handler like `handle`; the handler says what becomes of each delivery.
   package func offer(
-    on queue: DispatchQueue, failure: @escaping @Sendable (AppGroupError) -> Void,
+    on queue: DispatchQueue, failure: @escaping @Sendable (WormholeError) -> Void,
     _ handler: @escaping @Sendable (Delivered) -> Outcome
   ) {
     let looks = ChangeDelivery<Void>(initial: (), on: queue) { [weak self] _ in
@@ -71,7 +71,7 @@ extension PeerReceiver {
       return true
     }
     guard isFirst else {
-      let error = AppGroupError(
+      let error = WormholeError(
         .notHandled, "receive with a second handler", reason: "the receiver has one already",
         remedy: "make another receiver, or do both in one handler")
       return queue.async { failure(error) }
@@ -84,7 +84,7 @@ extension PeerReceiver {
   /// - Returns: the next call; nil if there is nothing to do before the next wake-up.
   private func look(
     _ handler: @escaping @Sendable (Delivered) -> Outcome,
-    _ failure: @escaping @Sendable (AppGroupError) -> Void
+    _ failure: @escaping @Sendable (WormholeError) -> Void
   ) -> (@Sendable () -> Void)? {
     do {
       guard let delivered = try take() else { return nil }
@@ -142,8 +142,8 @@ extension PeerReceiver {
   }
 
   /// Tries again later if that may help; otherwise receiving has ended.
-  private func stop(_ error: any Error, _ failure: (AppGroupError) -> Void) {
-    let error = AppGroupError(any: error, action)
+  private func stop(_ error: any Error, _ failure: (WormholeError) -> Void) {
+    let error = WormholeError(any: error, action)
     if error.maySucceedLater {
       reportOnce(error)
       return signalLater()

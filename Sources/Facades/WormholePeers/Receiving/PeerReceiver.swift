@@ -30,7 +30,7 @@ public protocol PeerDelivery: Sendable {
 
   /// Ends it as processed: it is never delivered again.
   ///
-  /// - Throws: `AppGroupError`: `replaced` if another process receives now, which then gets it; or an
+  /// - Throws: `WormholeError`: `replaced` if another process receives now, which then gets it; or an
   ///   error of the container: the call may be repeated.
   func acknowledge() throws
 
@@ -109,7 +109,7 @@ public final class PeerReceiver<Delivered: PeerDelivery>: Sendable {
   ///
   /// - Parameter deadline: when to stop waiting; one in the past means "only if there is one now".
   /// - Returns: nil when the deadline has passed.
-  /// - Throws: `AppGroupError.Code.replaced` if another process receives now; `.notActive` once it was
+  /// - Throws: `WormholeError.Code.replaced` if another process receives now; `.notActive` once it was
   ///   closed, even during the wait; or an error of the container.
   /// - Complexity: one rename, open, read and close for all messages that were stored together; for
   ///   a file two renames and some cheap calls, whatever its size.
@@ -143,7 +143,7 @@ public final class PeerReceiver<Delivered: PeerDelivery>: Sendable {
   private func open(_ entry: PlainEntry) throws -> Delivered? {
     do {
       return try opening.open(entry)
-    } catch  where AppGroupError.maySucceedLater(error) {
+    } catch  where WormholeError.maySucceedLater(error) {
       unopened.withLock { $0 = entry }
       throw error
     }
@@ -197,7 +197,7 @@ extension PeerSession {
   ///   - attempts: after this many attempts, including those of earlier receivers that crashed, a
   ///     message that has not ended fails: its sender learns of it, and it is kept; see
   ///     `failures(for:)`. By default any number.
-  /// - Throws: `AppGroupError.Code.replaced`, its `holder` the process that receives instead; or an
+  /// - Throws: `WormholeError.Code.replaced`, its `holder` the process that receives instead; or an
   ///   error of the container.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func receiveMessages(
@@ -287,12 +287,12 @@ extension PeerSession {
   // A caller that waited in vain learns which process receives instead, like a replaced one.
   private func refused<Delivered>(
     _ error: any Error, _ opening: PeerReceiver<Delivered>.Opening
-  ) -> AppGroupError {
+  ) -> WormholeError {
     let action = "receive \(opening.what) for \"\(name)\""
-    guard let error = error as? AppGroupError, error.code == .timedOut else {
-      return AppGroupError(any: error, action)
+    guard let error = error as? WormholeError, error.code == .timedOut else {
+      return WormholeError(any: error, action)
     }
-    return AppGroupError(
+    return WormholeError(
       .replaced, action, reason: error.reason, remedy: error.remedy, holder: error.holder)
   }
 }

@@ -58,7 +58,7 @@ public final class PeerRequest: Sendable {
   /// Answers with a value.
   ///
   /// - Returns: false if it was answered or cancelled before.
-  /// - Throws: `AppGroupError` if the answer cannot be delivered; the sender then gets an error if it
+  /// - Throws: `WormholeError` if the answer cannot be delivered; the sender then gets an error if it
   ///   can be reached.
   /// - Complexity: connect and send; a file for more than 16 KiB, or if the peer has fallen behind.
   @discardableResult
@@ -69,14 +69,14 @@ public final class PeerRequest: Sendable {
   /// Answers with an error, as `reply`: the sender's call ends as `failed` with this reason.
   @discardableResult
   public func fail(_ reason: String) throws -> Bool {
-    try answer(.failure(code: AppGroupError.Code.failed.rawValue, reason: reason))
+    try answer(.failure(code: WormholeError.Code.failed.rawValue, reason: reason))
   }
 
   /// Answers, as `reply`, that this peer does not handle such requests: the sender's call ends as
   /// `notHandled`.
   @discardableResult
   public func refuse(_ reason: String) throws -> Bool {
-    try answer(.failure(code: AppGroupError.Code.notHandled.rawValue, reason: reason))
+    try answer(.failure(code: WormholeError.Code.notHandled.rawValue, reason: reason))
   }
 
   // MARK: Inside
@@ -150,7 +150,7 @@ extension PeerSession {
     of type: Request.Type,
     _ handler: @escaping @Sendable (Request, PeerRequest) async throws -> Reply
   ) {
-    incoming.handleAsTasks { request throws(AppGroupError) in
+    incoming.handleAsTasks { request throws(WormholeError) in
       let value = try request.value.decoded(
         as: type, "handle a request", from: request.sender)
       return { try PropertyListValue(encoding: await handler(value, request)) }
@@ -160,7 +160,7 @@ extension PeerSession {
   /// Answers requests with `notHandled` from now on, including those that wait.
   public func refuseRequests() {
     incoming.handle { request in
-      let code = AppGroupError.Code.notHandled.rawValue
+      let code = WormholeError.Code.notHandled.rawValue
       request.call.refuse(code: code, "the peer handles no requests")
     }
   }
@@ -251,7 +251,7 @@ final class IncomingRequests: Sendable {
 
   /// Handles each request in its own task; `prepare` is short, refuses a request of another type,
   /// and returns the work.
-  func handleAsTasks(_ prepare: @escaping @Sendable (PeerRequest) throws(AppGroupError) -> Work) {
+  func handleAsTasks(_ prepare: @escaping @Sendable (PeerRequest) throws(WormholeError) -> Work) {
     handle { request in
       let task = Task {
         guard !request.isCancelled else { return request.call.end() }
@@ -264,10 +264,10 @@ final class IncomingRequests: Sendable {
   }
 
   private static func answer(
-    to request: PeerRequest, _ prepare: (PeerRequest) throws(AppGroupError) -> Work
+    to request: PeerRequest, _ prepare: (PeerRequest) throws(WormholeError) -> Work
   ) async -> CallAnswer {
     let work: Work
-    do throws(AppGroupError) {
+    do throws(WormholeError) {
       work = try prepare(request)
     } catch {
       return .failure(code: error.code.rawValue, reason: error.reason)
@@ -276,7 +276,7 @@ final class IncomingRequests: Sendable {
       if !request.expectsReply { try await Blocking.run { request.acknowledge() } }
       return .reply(try await work())
     } catch {
-      return .failure(code: AppGroupError.Code.failed.rawValue, reason: "\(error)")
+      return .failure(code: WormholeError.Code.failed.rawValue, reason: "\(error)")
     }
   }
 }
@@ -286,7 +286,7 @@ extension PeerSession {
     guard let request = PeerRequest(call) else { return }
     reachabilities.heard(from: request.sender)
     guard state.withLock({ $0.registration != nil || $0.isActivating }) else {
-      let code = AppGroupError.Code.unreachable.rawValue
+      let code = WormholeError.Code.unreachable.rawValue
       return call.refuse(code: code, "the session is not active any more")
     }
     incoming.receive(request)

@@ -37,7 +37,7 @@ extension PeerSession {
 
   /// Asks a peer with a value of one type, and gets one of another; see the dynamic form.
   ///
-  /// - Throws: also `AppGroupError.Code.unsupportedValue` for a question that cannot be encoded, and
+  /// - Throws: also `WormholeError.Code.unsupportedValue` for a question that cannot be encoded, and
   ///   `.unexpectedValue` for an answer of a different type.
   public func request<Request: Encodable & Sendable, Reply: Decodable & Sendable>(
     _ value: Request, to peer: String, expecting: Reply.Type,
@@ -64,7 +64,7 @@ extension PeerSession {
   public func request(
     _ value: PropertyListValue, to peer: String, expectsReply: Bool = true,
     until deadline: ContinuousClock.Instant? = nil, on queue: DispatchQueue? = nil,
-    completion: @escaping @Sendable (Result<PropertyListValue, AppGroupError>) -> Void
+    completion: @escaping @Sendable (Result<PropertyListValue, WormholeError>) -> Void
   ) -> PeerCall {
     let queue = queue ?? callbacks
     let id = begin(value, to: peer, expectsReply: expectsReply, until: deadline) { result in
@@ -77,7 +77,7 @@ extension PeerSession {
   package func request(
     _ value: PropertyListValue, to peer: String, _ reachability: PeerReachability,
     expectsReply: Bool, until deadline: ContinuousClock.Instant, on queue: DispatchQueue,
-    completion: @escaping @Sendable (Result<PropertyListValue, AppGroupError>) -> Void
+    completion: @escaping @Sendable (Result<PropertyListValue, WormholeError>) -> Void
   ) {
     _ = begin(
       value, to: peer, seen: reachability.member, expectsReply: expectsReply, until: deadline
@@ -113,10 +113,10 @@ extension PeerSession {
   ///   - deadline: When to give up waiting for their answers; by default 10 seconds from now.
   /// - Returns: the answer or the error of each peer, by name. All peers are asked, but of names
   ///   that are equal as strings, like "é" composed and decomposed, the dictionary holds one.
-  /// - Throws: `AppGroupError` if the peers cannot be listed.
+  /// - Throws: `WormholeError` if the peers cannot be listed.
   public func broadcast(
     _ value: PropertyListValue, until deadline: ContinuousClock.Instant? = nil
-  ) async throws -> [String: Result<PropertyListValue, AppGroupError>] {
+  ) async throws -> [String: Result<PropertyListValue, WormholeError>] {
     let deadline = deadline ?? .now + Self.standardWait
     let peers = try await Blocking.run { [self] in try activePeers() }
     return await withTaskGroup { group in
@@ -308,7 +308,7 @@ final class PeerLink: Sendable {
       switch try calls.post(id, to: mailbox, isThere: { target?.mailbox == mailbox }) {
       case .posted: return
       case .full:
-        throw AppGroupError.asking(
+        throw WormholeError.asking(
           peer, .queueFull, "too much waits for \(process) already",
           remedy: "wait until it has caught up; it may be stopped")
       case .gone:
@@ -325,7 +325,7 @@ final class PeerLink: Sendable {
   /// Where the peer is reached; starts it where that is registered.
   ///
   /// - Parameter seen: its process, if the caller has just looked.
-  /// - Throws: `AppGroupError`: `unreachable`, or the error of starting it.
+  /// - Throws: `WormholeError`: `unreachable`, or the error of starting it.
   private func resolve(
     seen: PresenceMember?, until deadline: ContinuousClock.Instant
   ) throws -> (process: String, mailbox: String) {
@@ -337,10 +337,10 @@ final class PeerLink: Sendable {
       if try !Launcher.launch(peer, for: .request, in: container, until: deadline) {
         let reachability = try PeerReachability.of(peer, in: container)
         guard reachability.isActive else {
-          throw AppGroupError.unreachable(peer, reachability.reason)
+          throw WormholeError.unreachable(peer, reachability.reason)
         }
       }
-      guard ContinuousClock.now < deadline else { throw AppGroupError.timedOut(peer, nil) }
+      guard ContinuousClock.now < deadline else { throw WormholeError.timedOut(peer, nil) }
       try look(until: deadline)
     }
   }
@@ -357,7 +357,7 @@ final class PeerLink: Sendable {
     }
     guard let old, let mailbox = old.mailbox else { return }
     let reason = new.map { "\($0) has taken its place" } ?? "it has ended"
-    let error = AppGroupError.asking(
+    let error = WormholeError.asking(
       peer, .unreachable, "\(old.process) did not answer before \(reason)",
       remedy: "it may have handled the request: ask again only if that does no harm")
     calls.endCalls(to: mailbox, as: .failed(error))

@@ -18,7 +18,7 @@ enum Installation {
     let registry = PeerLaunch.Registry(in: Cinema.container)
     do {
       if try registry.launch(of: "phone") != phone { try registry.set(phone, for: "phone") }
-    } catch let error as AppGroupError where error.code == .notLaunched {
+    } catch let error as WormholeError where error.code == .notLaunched {
       let sentence = "the watch cannot start the phone: \(error.reason)"
       Cinema.log(sentence, .notice(sentence.capitalizedFirst))
     }

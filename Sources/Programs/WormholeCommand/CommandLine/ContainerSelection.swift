@@ -100,7 +100,7 @@ struct ContainerSelection: Sendable {
     }
   }
 
-  /// Opens the container; makes a group's container if it is missing. Throws `AppGroupError` with its
+  /// Opens the container; makes a group's container if it is missing. Throws `WormholeError` with its
   /// remedy.
   func open(_ first: Prefetch? = nil) throws -> SharedContainer {
     var limit = limit
@@ -112,7 +112,7 @@ struct ContainerSelection: Sendable {
   }
 
   /// Opens the container without making anything; nil for a directory that is not a container yet.
-  /// Throws `AppGroupError` with its remedy; `CommandError` for a group that has no container.
+  /// Throws `WormholeError` with its remedy; `CommandError` for a group that has no container.
   func openExisting() throws -> SharedContainer? {
     if let container = try existing() { return container }
     guard case .group(let group) = name else { return nil }

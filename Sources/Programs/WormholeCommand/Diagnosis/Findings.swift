@@ -117,7 +117,7 @@ struct Findings {
       + report.failures.prefix(Self.maximumEach).map(unexamined)
   }
 
-  private func unexamined(_ error: AppGroupError) -> Finding {
+  private func unexamined(_ error: WormholeError) -> Finding {
     guard error.code == .containerMissing, error.path.hasSuffix(ContainerFormat.fileName) else {
       return Self.refused(error, .unreadablePart)
     }
@@ -135,7 +135,7 @@ struct Findings {
     do {
       try container.tryWriting()
       return []
-    } catch let error as AppGroupError {
+    } catch let error as WormholeError {
       return [refused(error)]
     }
   }
@@ -144,7 +144,7 @@ struct Findings {
   ///
   /// - Parameter level: Nil for the level of the kind.
   static func refused(
-    _ error: AppGroupError, _ kind: Finding.Kind = .containerRefused, level: Finding.Level? = nil
+    _ error: WormholeError, _ kind: Finding.Kind = .containerRefused, level: Finding.Level? = nil
   ) -> Finding {
     // A remedy is a command, or a sentence.
     let command = error.remedy.flatMap { remedy in
@@ -198,11 +198,11 @@ struct Findings {
   }
 
   /// Whether a file has to be put aside, because nothing else makes it readable.
-  private static func isDamage(_ error: AppGroupError) -> Bool {
+  private static func isDamage(_ error: WormholeError) -> Bool {
     [.damaged, .notAValue, .tooLarge].contains(error.code)
   }
 
-  private static func remedy(_ error: AppGroupError) -> String {
+  private static func remedy(_ error: WormholeError) -> String {
     (error.remedy ?? "look at the file").capitalizedFirst + "."
   }
 

@@ -55,7 +55,7 @@ final class AnsweredEntries: Sendable {
       guard let entry = try worker.next(until: deadline) else { throw ExitStatus.deadline }
       add(entry)
       return entry
-    } catch AppGroupError.Code.invalidToken {
+    } catch WormholeError.Code.invalidToken {
       return nil
     }
   }

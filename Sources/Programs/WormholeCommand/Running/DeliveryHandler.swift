@@ -68,14 +68,14 @@ extension ParsedArguments {
 
 /// The process that replaced this one and now has the delivery; nil for another error.
 private func successor(_ error: any Error) -> String? {
-  guard let error = error as? AppGroupError, [.leaseLost, .replaced].contains(error.code)
+  guard let error = error as? WormholeError, [.leaseLost, .replaced].contains(error.code)
   else { return nil }
   return error.holder.map { "\($0)" } ?? "another process"
 }
 
 /// Whether the container could not be reached for the moment.
 private func isUnreachable(_ error: any Error) -> Bool {
-  [.clusterUnreachable, .outcomeUnknown].contains((error as? AppGroupError)?.code)
+  [.clusterUnreachable, .outcomeUnknown].contains((error as? WormholeError)?.code)
 }
 
 /// Prints a delivery, or gives it to a command, and settles it.

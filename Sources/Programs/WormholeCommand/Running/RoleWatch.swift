@@ -17,9 +17,9 @@ extension Presence {
 /// permanently, and the command has a fixed grace.
 final class RoleWatch {
   let registration: PresenceRegistration
-  private let news: OneResult<AppGroupError>
+  private let news: OneResult<WormholeError>
   /// Why the command got SIGTERM.
-  private var cause: AppGroupError?
+  private var cause: WormholeError?
 
   /// How long a command may take to end if its role does not depend on a clock.
   private static let grace: Duration = .seconds(1)
@@ -34,7 +34,7 @@ final class RoleWatch {
   var descriptor: Int32 { news.descriptor }
 
   /// Why the command must not run; once there is a reason, it stays.
-  private func loss() -> AppGroupError? {
+  private func loss() -> WormholeError? {
     if news.look() == nil, let loss = registration.loss { news.put(loss) }
     return news.look()
   }
@@ -46,7 +46,7 @@ final class RoleWatch {
     Blocking.queue().async { [registration, news] in
       do {
         try registration.confirm()
-      } catch let error as AppGroupError where error.code == .leaseLost {
+      } catch let error as WormholeError where error.code == .leaseLost {
         news.put(error)
       } catch {
         // etcd does not answer: the deadline will come.
@@ -81,7 +81,7 @@ final class RoleWatch {
         ? "what was left of the command was killed" : "the command has run beside its successor")
   }
 
-  private func error(_ loss: AppGroupError, _ consequence: String) -> CommandError {
+  private func error(_ loss: WormholeError, _ consequence: String) -> CommandError {
     CommandError.no(
       "stay \(registration.presence.name.quoted)", because: "\(loss.reason); \(consequence)")
   }

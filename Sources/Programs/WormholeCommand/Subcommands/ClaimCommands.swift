@@ -43,7 +43,7 @@ extension CommandDescription {
         whileRunning: arguments.unsigned("pid").map { Int32(clamping: $0) },
         until: arguments.deadline())
       try environment.print(line: "\(fence.number)")
-    } catch let error as AppGroupError where error.code == .timedOut {
+    } catch let error as WormholeError where error.code == .timedOut {
       throw CommandError.no("get the claim \(name.quoted)", because: error.reason)
     }
   }

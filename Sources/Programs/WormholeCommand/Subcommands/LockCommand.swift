@@ -158,7 +158,7 @@ private func runAlone(
         try await presence.enterExclusively(
           overtaking: presence.overtakingOfCommands, until: deadline)
       }
-    } catch let error as AppGroupError where error.code == .timedOut {
+    } catch let error as WormholeError where error.code == .timedOut {
       throw wait.conflict(name.quoted, heldBy: error.holder, error.reason)
     }
     guard let entered else { throw interruption.endStatus }
@@ -202,7 +202,7 @@ struct LockedRun {
           try hold(url, coordinator, until: deadline)
         }
       }
-    } catch let error as AppGroupError {
+    } catch let error as WormholeError {
       throw commandError(error)
     }
   }
@@ -271,7 +271,7 @@ struct LockedRun {
   /// - Throws: `LostBeforeStart` if it was taken over before the command was started.
   func end(
     of command: ExternalCommand, _ path: String, _ access: ItemAccess
-  ) throws -> (Termination, AppGroupError?) {
+  ) throws -> (Termination, WormholeError?) {
     // Received from before the start of the command: a signal that arrives meanwhile is not lost.
     let interruption = try Interruption(quits: true, adopts: true)
     // A process that was stopped until now may have lost the lock, and there was no command to end then.
@@ -282,10 +282,10 @@ struct LockedRun {
       let child = try command.start(
         variables: [Self.fileVariable: path], inheriting: inherited?.descriptor,
         endsWithParent: isOnCopy)
-      var loss: AppGroupError?
+      var loss: WormholeError?
       do {
         try inherited?.handOn(toProcess: child.processID)
-      } catch let error as AppGroupError {
+      } catch let error as WormholeError {
         // The command was killed before the takeover, or the takeover was just before its start:
         // then nothing else ends it.
         loss = error
@@ -315,7 +315,7 @@ struct LockedRun {
   /// Shows others that the holder lives, and checks whether the access was taken over.
   private func checked(
     _ access: ItemAccess, _ renewal: inout ContinuousClock.Instant, process: Int32
-  ) throws -> AppGroupError? {
+  ) throws -> WormholeError? {
     if let loss = try access.loss() { return loss }
     if isOnCopy { try access.claim?.follow(process) }
     if term == nil, .now >= renewal {
@@ -325,10 +325,10 @@ struct LockedRun {
     return nil
   }
 
-  private func taken(_ loss: AppGroupError) -> String { loss.takeover ?? loss.reason }
+  private func taken(_ loss: WormholeError) -> String { loss.takeover ?? loss.reason }
 
   /// An error of the coordination, with this command's options as remedies.
-  private func commandError(_ error: AppGroupError) -> CommandError {
+  private func commandError(_ error: WormholeError) -> CommandError {
     if error.code == .overtaken, !isOnCopy {
       return CommandError(
         cannot: "keep \(file)", because: taken(error), status: ExitStatus(of: error))

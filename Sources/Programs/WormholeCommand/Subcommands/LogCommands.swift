@@ -145,7 +145,7 @@ extension ParsedArguments {
       let reader = try self.reader(of: log)
       do {
         return (reader, remaining > 0 ? try reader.next(until: .now) : nil)
-      } catch let loss as AppGroupError where loss.code == .leaseLost {
+      } catch let loss as WormholeError where loss.code == .leaseLost {
         throw LostBeforeStart(error: loss)
       }
     }
@@ -244,7 +244,7 @@ extension CommandEnvironment {
     while true {
       do {
         return try body()
-      } catch let error as AppGroupError where error.code == .noSpace {
+      } catch let error as WormholeError where error.code == .noSpace {
         guard .now < limit else { throw ExitStatus.deadline }
         if !hasReported { report("\(error); following goes on when there is room") }
         hasReported = true

@@ -130,7 +130,7 @@ extension ParsedArguments {
       let claim = container.claim(role)
       let isClaimed = try claim.holder()?.fence == number
       try body(isClaimed ? claim.fence(number) : container.presence(role).fence(number))
-    } catch let error as AppGroupError where error.code == .leaseLost {
+    } catch let error as WormholeError where error.code == .leaseLost {
       throw CommandError.no("change anything under \(role.quoted)", because: error.reason)
     }
   }

@@ -139,7 +139,7 @@ struct FileDeliveries: Deliveries {
     for transfer in try session.fileTransfers() {
       do {
         try transfer.waitUntilStored(until: .now + .seconds(30))
-      } catch let error as AppGroupError where error.code == .cancelled {
+      } catch let error as WormholeError where error.code == .cancelled {
         // Given up by a process that has ended meanwhile. If it was not, the file counts as lost.
         continue
       }

@@ -93,11 +93,11 @@ final class DeliveryStrand: Sendable {
   /// Makes a call, and notes an event if it certainly had no effect.
   private func noting<Result>(
     _ event: Delivery.Event, _ place: String, _ number: UInt64,
-    after codes: [AppGroupError.Code] = [.clusterUnreachable], _ body: () throws -> Result
+    after codes: [WormholeError.Code] = [.clusterUnreachable], _ body: () throws -> Result
   ) throws -> Result {
     do {
       return try body()
-    } catch let error as AppGroupError where codes.contains(error.code) {
+    } catch let error as WormholeError where codes.contains(error.code) {
       try note(place, number, event)
       throw error
     }

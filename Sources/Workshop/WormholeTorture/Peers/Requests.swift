@@ -52,11 +52,11 @@ final class RequestStrand: Sendable {
     try recorder.note(.request(.asking(number: number)))
     guard random.chance(50) else {
       let watch = Stopwatch()
-      let result: Result<PropertyListValue, AppGroupError>
+      let result: Result<PropertyListValue, WormholeError>
       do {
         result = .success(
           try session.request(PropertyListValue(number), to: peer, until: .now + timeout))
-      } catch let error as AppGroupError {
+      } catch let error as WormholeError {
         result = .failure(error)
       }
       try recorder.check(watch, patience: timeout, "request to \(peer)")
@@ -71,7 +71,7 @@ final class RequestStrand: Sendable {
     if random.chance(10) { call.cancel() }
   }
 
-  private func end(_ number: UInt64, _ result: Result<PropertyListValue, AppGroupError>) {
+  private func end(_ number: UInt64, _ result: Result<PropertyListValue, WormholeError>) {
     let event: RequestEvent
     switch result {
     case .success(let value):
@@ -149,7 +149,7 @@ struct RequestChecks {
       do {
         _ = try session.request(1, to: RequestStrand.name(slot: slot), until: .now + .seconds(20))
         evidence.append("worker-\(slot) answers")
-      } catch let error as AppGroupError {
+      } catch let error as WormholeError {
         let took = ContinuousClock.now - beginning
         if error.code != .unreachable || took > .seconds(5) {
           evidence.append("worker-\(slot): \(error.code.rawValue) after \(took)")

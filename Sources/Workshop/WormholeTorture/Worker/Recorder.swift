@@ -109,11 +109,11 @@ final class Recorder: Sendable {
     switch error {
     case is Deliberate, is CancellationError:
       try note(.withoutEffect, .did(error is Deliberate ? kind : "cancelled " + kind))
-    case let error as AppGroupError where error.code == .outcomeUnknown && !isAlone:
+    case let error as WormholeError where error.code == .outcomeUnknown && !isAlone:
       try note(.unknown, .inDoubt)
     case is Content.Torn: try note(.unknown, .broke(.whole, "\(error)"))
     default:
-      if error is AppGroupError, let entry = passing(error) {
+      if error is WormholeError, let entry = passing(error) {
         // That nothing was done is a promise, too: the history shows a violation.
         try note(.withoutEffect, entry)
       } else {
@@ -129,7 +129,7 @@ extension Recorder {
   /// directory.
   func passing(_ error: any Error) -> JournalEntry? {
     guard !isAlone else { return nil }
-    return switch (error as? AppGroupError)?.code {
+    return switch (error as? WormholeError)?.code {
     case .leaseLost, .replaced, .notActive: .lost
     case .timedOut: .timedOut
     case .unreachable where isOnEtcd, .clusterUnreachable where isOnEtcd: .unreachable

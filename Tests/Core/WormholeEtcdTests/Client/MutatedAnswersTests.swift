@@ -168,7 +168,7 @@ struct MutatedAnswersTests {
     let deadline = ContinuousClock.now + .seconds(1)
     do {
       try recorded.operation.body(container, etcd)
-    } catch let error as AppGroupError {
+    } catch let error as WormholeError {
       #expect(!error.reason.isEmpty)
     } catch let error as EtcdError {
       #expect(!error.reason.isEmpty)

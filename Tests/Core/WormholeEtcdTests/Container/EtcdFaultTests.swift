@@ -105,7 +105,7 @@ struct EtcdFaultTests {
       // The size that counts is that of what etcd has written out, now and then.
       for _ in 0..<100 { try value.replace(with: large) }
       Issue.record("the database has a quota")
-    } catch let error as AppGroupError {
+    } catch let error as WormholeError {
       #expect(error.code == .noSpace, "\(error)")
       #expect("\(error)".contains("compact it"))
     }

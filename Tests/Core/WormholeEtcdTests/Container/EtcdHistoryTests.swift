@@ -139,7 +139,7 @@ final class EtcdHistoryTests: RestoredEtcd {
     let (role, guest) = (
       try container.presence("role").enterExclusively(until: soon), try presence.enter()
     )
-    let loss = Mutex<AppGroupError?>(nil)
+    let loss = Mutex<WormholeError?>(nil)
     role.onLoss { error in loss.withLock { $0 = error } }
     let session = try etcd.until(soon).session()
     try node.endAndSave()
@@ -154,7 +154,7 @@ final class EtcdHistoryTests: RestoredEtcd {
       do {
         try role.confirm()
         return false
-      } catch let error as AppGroupError {
+      } catch let error as WormholeError {
         return error.code == .leaseLost
       }
     }
@@ -184,7 +184,7 @@ final class EtcdHistoryTests: RestoredEtcd {
       try keys.until(soon).read([keys.range(.consumers)]).items[0].isEmpty
     }
     #expect(etcd.client.history == 1)
-    let error = #expect(throws: AppGroupError.self) { try claimed.acknowledge() }
+    let error = #expect(throws: WormholeError.self) { try claimed.acknowledge() }
     #expect(error?.code == .leaseLost)
     try sender.enqueue(3)
     var found: [Int?] = []

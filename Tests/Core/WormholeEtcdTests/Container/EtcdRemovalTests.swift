@@ -25,7 +25,7 @@ struct EtcdRemovalTests {
     // Not one of these.
     try outer.value("format").replace(with: 1)
     try inner.value("x").replace(with: 1)
-    let error = #expect(throws: AppGroupError.self) { try ContainerRemoval(of: outer).run() }
+    let error = #expect(throws: WormholeError.self) { try ContainerRemoval(of: outer).run() }
     #expect(error?.reason.contains(name) == true, "\(error as Any)")
     #expect(try inner.value("x").read() == 1)
     _ = try ContainerRemoval(of: inner).run()
@@ -44,7 +44,7 @@ struct EtcdRemovalTests {
     removal.allowsUse = true
     _ = try removal.run()
     #expect(try etcd.client.lifetime(ofLease: lease, until: soon) == nil)
-    #expect(throws: AppGroupError.self) { try role.confirm() }
+    #expect(throws: WormholeError.self) { try role.confirm() }
   }
 
   // process A        process B
@@ -72,7 +72,7 @@ struct EtcdRemovalTests {
       ("enter", { _ = try here.presence("p").enter() }),
     ]
     for (name, change) in changes {
-      let error = #expect(throws: AppGroupError.self, "\(name)") { try change() }
+      let error = #expect(throws: WormholeError.self, "\(name)") { try change() }
       #expect(error?.code == .containerMissing, "\(name): \(error as Any)")
       let left = try etcd.client.read(etcd.keys, until: soon).items
       #expect(left.isEmpty, "\(name) left \(left.map { etcd.location(of: $0.key) })")

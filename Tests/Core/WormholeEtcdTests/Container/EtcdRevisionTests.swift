@@ -78,7 +78,7 @@ final class EtcdRevisionTests: RestoredEtcd {
       .init(if: [.absent(claim.key)], then: [.put(key: claim.key, value: others)]), until: soon)
     #expect(taking.succeeded && taking.revision == claim.modified)
     proxy.unblock()
-    let error = #expect(throws: AppGroupError.self) { try claimed.acknowledge() }
+    let error = #expect(throws: WormholeError.self) { try claimed.acknowledge() }
     #expect(error?.code == .leaseLost)
     #expect(try client.read(.key(claim.key), until: soon).items.map(\.value) == [others])
     #expect(farEtcd.client.history == 0, "nothing could show it")
@@ -107,7 +107,7 @@ final class EtcdRevisionTests: RestoredEtcd {
       proxy.unblock()
     }
     let (role, history) = try #require(entering)
-    let error = #expect(throws: AppGroupError.self) { try role.confirm() }
+    let error = #expect(throws: WormholeError.self) { try role.confirm() }
     #expect(error?.code == .leaseLost)
     #expect(farEtcd.client.history == history, "nothing could show it")
     withExtendedLifetime(sessions) {}

@@ -40,7 +40,7 @@ struct EtcdLogTests {
       do {
         guard let message = try reader.next(until: .now) else { return all }
         all.append(message.payload.intValue ?? -1)
-      } catch let error as AppGroupError
+      } catch let error as WormholeError
         where error.code == .clusterUnreachable && ContinuousClock.now < deadline
       {
         continue
@@ -168,7 +168,7 @@ struct EtcdLogTests {
     #expect(try reader.next(until: .now)?.payload == 1)
     node.end()
     let start = ContinuousClock.now
-    let error = #expect(throws: AppGroupError.self) { try reader.next(until: .now) }
+    let error = #expect(throws: WormholeError.self) { try reader.next(until: .now) }
     #expect(error?.code == .clusterUnreachable, "\(String(describing: error))")
     #expect(ContinuousClock.now - start < .seconds(8))
   }

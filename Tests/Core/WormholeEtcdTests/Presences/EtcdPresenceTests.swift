@@ -145,7 +145,7 @@ struct EtcdPresenceTests {
     try exclusive.confirm()
     try plain.confirm()
     #expect(try exclusive.conditions != first)
-    let error = #expect(throws: AppGroupError.self) { try presence.enterExclusively(until: .now) }
+    let error = #expect(throws: WormholeError.self) { try presence.enterExclusively(until: .now) }
     #expect(error?.code == .timedOut)
     plain.close()
     exclusive.close()
@@ -198,7 +198,7 @@ struct EtcdPresenceTests {
     // The faster one has the role.
     let isFaster = try a.answer().hasPrefix("error") == false
     if isFaster {
-      let error = #expect(throws: AppGroupError.self) { try registration.confirm() }
+      let error = #expect(throws: WormholeError.self) { try registration.confirm() }
       #expect(error?.code == .leaseLost)
       #expect(error?.holder?.processID == a.processID)
     }
@@ -220,7 +220,7 @@ struct EtcdPresenceTests {
     #expect(ended != nil)
     #expect(try keys("m/").isEmpty)
     #expect(try keys("x").isEmpty)
-    let error = #expect(throws: AppGroupError.self) { _ = try registration.conditions }
+    let error = #expect(throws: WormholeError.self) { _ = try registration.conditions }
     #expect(error?.code == .invalidToken)
   }
 
@@ -268,7 +268,7 @@ struct EtcdPresenceTests {
     try presence.enter().close()
     node.end()
     let start = ContinuousClock.now
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       try presence.enterExclusively(until: .now + .seconds(1))
     }
     #expect(error?.code == .clusterUnreachable)
@@ -340,7 +340,7 @@ struct EtcdPresenceTests {
     mailbox.end(asDeath: false)
     // Without an answer it would not be known whether the mailbox got it before its end.
     proxy.lose(oneIn: 1)
-    let inDoubt = #expect(throws: AppGroupError.self) {
+    let inDoubt = #expect(throws: WormholeError.self) {
       try outlet.post(1, until: .now)
     }
     #expect(inDoubt?.code == .outcomeUnknown)

@@ -65,7 +65,7 @@ struct DirectoryPiecesTests {
     do {
       let consumer = try there.consume()
       defer { consumer.close() }
-      let error = #expect(throws: AppGroupError.self) {
+      let error = #expect(throws: WormholeError.self) {
         _ = try consumer.next(until: soon)?.attachment?.open()
       }
       #expect(error?.code == .notSupported && error?.remedy?.hasSuffix("the file waits") == true)
@@ -153,10 +153,10 @@ struct DirectoryPiecesTests {
     try send("x", queue("here"))
     let consumer = try queue("there", files: false).consume()
     defer { consumer.close() }
-    let error = #expect(throws: AppGroupError.self) { try consumer.next(until: soon) }
+    let error = #expect(throws: WormholeError.self) { try consumer.next(until: soon) }
     #expect(error?.code == .notSupported && error?.remedy?.contains("files=") == true)
     try FileManager.default.removeItem(atPath: directory.path + "/shared")
-    let missing = #expect(throws: AppGroupError.self) { try send("y", queue("here")) }
+    let missing = #expect(throws: WormholeError.self) { try send("y", queue("here")) }
     let said = String(describing: missing)
     #expect(said.contains("/shared"), "\(said)")
   }
@@ -165,7 +165,7 @@ struct DirectoryPiecesTests {
   func copied() throws {
     let here = try queue("here")
     try send("x", here)
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       _ = try ContainerCopy(of: here.container).run(to: directory.path + "/copy", until: soon)
     }
     #expect(error?.code == .notSupported)

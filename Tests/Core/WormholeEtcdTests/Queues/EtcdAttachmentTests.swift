@@ -105,7 +105,7 @@ struct EtcdAttachmentTests {
     // What the next one that has the queue alone does first; nobody closed this one.
     _ = try keys.container.until(soon).repeating(
       .init(if: [.exists(keys.container.formatKey)], then: [.delete(keys.range(.consumers))]))
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       try attachment.move(to: directory.path + "/stolen")
     }
     #expect(error?.code == .leaseLost && !directory.listing.contains("stolen"))
@@ -224,7 +224,7 @@ struct EtcdAttachmentTests {
     #expect(try pieces(queue).isEmpty)
     let sender = try queue.sender("a")
     try complete(try sender.stage("next", bytes: 1_300_000))
-    let error = #expect(throws: AppGroupError.self) { try complete(late) }
+    let error = #expect(throws: WormholeError.self) { try complete(late) }
     #expect(error?.code == .leaseLost)
     #expect(try pieces(queue).count == 3, "and what it has put late is gone")
     #expect(try queue.waitingAttachments(prefix: "") == [.init(id: "next", isWhole: true)])
@@ -239,7 +239,7 @@ struct EtcdAttachmentTests {
     let stage = try queue.sender("a").stage("x", bytes: Int64(content.count))
     try keys(queue).container.until(soon).session().end()
     let source = try self.source()
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       try stage.copy(source, source.status(), durability: .standard, check: {}, copied: { _ in })
     }
     #expect(try error?.code == .leaseLost && pieces(queue).isEmpty)
@@ -262,15 +262,15 @@ struct EtcdAttachmentTests {
   @Test("that is larger than the limit is refused with the limit, before anything is sent")
   func tooLarge() throws {
     let queue = try queue("here")
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       try queue.sender("a").stage("x", bytes: (2 << 20) + 1)
     }
     #expect(error?.code == .tooLarge && error?.reason.contains("2097152") == true)
     #expect(error?.remedy?.contains("file-limit") == true)
     #expect(try queue.waitingAttachments(prefix: "").isEmpty)
     #expect(try EtcdLocation("etcd://h/p?file-limit=3").fileLimit == 3 << 20)
-    #expect(throws: AppGroupError.self) { try EtcdLocation("etcd://h/p?file-limit=0") }
+    #expect(throws: WormholeError.self) { try EtcdLocation("etcd://h/p?file-limit=0") }
     #expect(try EtcdLocation("etcd://h/p?files=/a%20b").files == "/a b")
-    #expect(throws: AppGroupError.self) { try EtcdLocation("etcd://h/p?files=/a%+5b") }
+    #expect(throws: WormholeError.self) { try EtcdLocation("etcd://h/p?files=/a%+5b") }
   }
 }

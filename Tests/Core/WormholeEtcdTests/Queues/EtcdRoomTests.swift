@@ -92,7 +92,7 @@ struct EtcdRoomTests {
     let container = try container(patience: .milliseconds(300))
     let queue = container.queue("q")
     var sent = 0
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       while sent < Self.quota / Self.size {
         try send("f\(sent)", queue)
         sent += 1
@@ -112,7 +112,7 @@ struct EtcdRoomTests {
         attempts += 1
         try send("again\(attempts)", queue)
         return true
-      } catch let error as AppGroupError where error.code == .noSpace {
+      } catch let error as WormholeError where error.code == .noSpace {
         return false
       }
     }

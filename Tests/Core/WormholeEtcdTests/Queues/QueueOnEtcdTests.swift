@@ -320,10 +320,10 @@ struct QueueOnEtcdTests {
     let entries = try (0..<2).map { _ in try #require(try first.next(until: .now)) }
     try endConsumers(of: queue)
     for entry in entries {
-      let error = #expect(throws: AppGroupError.self) { try entry.acknowledge() }
+      let error = #expect(throws: WormholeError.self) { try entry.acknowledge() }
       #expect(error?.code == .leaseLost)
     }
-    #expect(throws: AppGroupError.self) { try entries[0].retry(after: .zero, because: "again") }
+    #expect(throws: WormholeError.self) { try entries[0].retry(after: .zero, because: "again") }
     #expect(try sender.status(of: entries[0].id) == .taken)
     let taken = try first.next(until: soon)
     #expect(taken?.id == entries[0].id && taken?.isRedelivery == true, "it has joined again")
@@ -393,7 +393,7 @@ struct QueueOnEtcdTests {
     let sender = try queue().sender("a")
     let value = PropertyListValue.string(String(repeating: "x", count: 600 << 10))
     try sender.enqueue(value)
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       try sender.enqueue(value, keepsReceipt: true)
     }
     #expect(error?.code == .tooLarge)

@@ -30,7 +30,7 @@ struct QueueOnFaultyEtcdTests {
   ///   - meanwhile: what else happens until then.
   private func endInDoubt(
     leaves: Bool = false, meanwhile: (EtcdQueue) throws -> Void
-  ) throws -> AppGroupError? {
+  ) throws -> WormholeError? {
     let node = try EtcdNode()
     let proxy = try LossyProxy(to: node.endpoint)
     let keys = try #require(try queue(node.endpoint).store as? EtcdQueue)
@@ -54,7 +54,7 @@ struct QueueOnFaultyEtcdTests {
     try node.ask("kv/compaction", #"{"revision":"\#(now)"}"#)
     proxy.lose(oneIn: 0)
     end.wait()
-    return try failure.withLock { $0 }.map { try #require($0 as? AppGroupError) }
+    return try failure.withLock { $0 }.map { try #require($0 as? WormholeError) }
   }
 
   @Test("knows that an entry has ended, though the history that showed it is gone")
@@ -183,7 +183,7 @@ struct QueueOnFaultyEtcdTests {
   private func failure(
     of call: @escaping @Sendable () throws -> Void, losing proxy: LossyProxy,
     until isDone: () throws -> Bool
-  ) throws -> AppGroupError? {
+  ) throws -> WormholeError? {
     proxy.lose(oneIn: 1)
     let failure = Mutex<(any Error)?>(nil)
     let end = DispatchGroup()
@@ -197,7 +197,7 @@ struct QueueOnFaultyEtcdTests {
     try eventually("it is done", isDone)
     proxy.block()
     end.wait()
-    return try failure.withLock { $0 }.map { try #require($0 as? AppGroupError) }
+    return try failure.withLock { $0 }.map { try #require($0 as? WormholeError) }
   }
 
   @Test("says that a post is unknown, if its answer was lost and then nobody answers")
@@ -222,7 +222,7 @@ struct QueueOnFaultyEtcdTests {
     let consumer = try queue.consume()
     node.end()
     let start = ContinuousClock.now
-    let error = #expect(throws: AppGroupError.self) { try consumer.next(until: .now) }
+    let error = #expect(throws: WormholeError.self) { try consumer.next(until: .now) }
     #expect(error?.code == .clusterUnreachable, "\(String(describing: error))")
     #expect(ContinuousClock.now - start < .seconds(8))
   }

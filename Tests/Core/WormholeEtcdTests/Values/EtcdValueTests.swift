@@ -44,14 +44,14 @@ struct EtcdValueTests {
   func limit() throws {
     let value = container.value("x")
     try value.replace(with: .string(longText(1_000_000)))
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       try value.replace(with: .string(longText(1_100_000)))
     }
     let reason = error?.reason ?? ""
     #expect(error?.code == .tooLarge && reason.contains("1048576"))
     #expect(try value.read()?.stringValue?.utf8.count == 1_000_000)
     let many = (0..<200).map { "\($0)" }
-    let tooMany = #expect(throws: AppGroupError.self) { try container.update(many) { _ in } }
+    let tooMany = #expect(throws: WormholeError.self) { try container.update(many) { _ in } }
     #expect(tooMany?.code == .tooLarge)
   }
 
@@ -211,7 +211,7 @@ struct EtcdValueTests {
       #expect(try container.value("x").read() == nil)
     }
     try put([UInt8](repeating: 7, count: 16) + Array("no property list".utf8), key)
-    let error = #expect(throws: AppGroupError.self) { try container.value("x").read() }
+    let error = #expect(throws: WormholeError.self) { try container.value("x").read() }
     #expect(error?.code == .damaged)
     try container.value("x").replace(with: 3)
     #expect(try container.value("x").read() == 3)
@@ -225,7 +225,7 @@ struct EtcdValueTests {
     try elsewhere.value("x").replace(with: 1)
     node.end()
     let deadline = ContinuousClock.now + .milliseconds(300)
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       try elsewhere.value("x").update(until: deadline) { $0 = 2 }
     }
     let code = try #require(error?.code)
@@ -277,7 +277,7 @@ struct EtcdLocationTests {
       do {
         _ = try location.configuration(keepingTokenIn: nil)
         #expect(!isRefused)
-      } catch let error as AppGroupError {
+      } catch let error as WormholeError {
         #expect(isRefused && error.code == .permissionDenied && error.path == file)
         #expect(error.remedy == "chmod 600 \(file)")
       }
@@ -294,7 +294,7 @@ struct EtcdLocationTests {
       "etcds://u:secret%zz@h/x", "etcds://u:p?secret@h/x", "etcds://u:1/x?secret@h/x",
     ])
   func refusing(_ text: String) {
-    let error = #expect(throws: AppGroupError.self) { try EtcdLocation(text) }
+    let error = #expect(throws: WormholeError.self) { try EtcdLocation(text) }
     #expect(error?.code == .notSupported)
     #expect(!"\(String(describing: error))".contains("secret"))
   }

@@ -176,7 +176,7 @@ struct BackupTests {
     #expect(try run("gzip -dc <archive >plain"))
     let place = directory + "/other"
     func refuse(_ bytes: [UInt8], _ what: String) throws {
-      let error = #expect(throws: AppGroupError.self, "\(what)") { try restore(bytes, to: place) }
+      let error = #expect(throws: WormholeError.self, "\(what)") { try restore(bytes, to: place) }
       #expect(error?.code == .damaged, "\(what): \(error as Any)")
     }
     // Of the ten bytes of the head, those after the first three say nothing about the content.
@@ -250,7 +250,7 @@ struct BackupTests {
     ])
   func hostile(name: String, script: String) throws {
     try pack(script)
-    let error = #expect(throws: AppGroupError.self) { try restore(to: directory + "/other") }
+    let error = #expect(throws: WormholeError.self) { try restore(to: directory + "/other") }
     #expect(error?.code == .damaged, "\(name): \(error as Any)")
     #expect(error?.description.contains("the backup is damaged: ") == true, "\(error as Any)")
     let names = try FileDescriptor.open(directory, [.readOnly, .directory]).entries()
@@ -263,12 +263,12 @@ struct BackupTests {
     let script = "tar -czf ../archive container"
     let file = directory + "/work/container/container.plist"
     try pack("rm container/container.plist; \(script)")
-    let error = #expect(throws: AppGroupError.self) { try restore(to: directory + "/other") }
+    let error = #expect(throws: WormholeError.self) { try restore(to: directory + "/other") }
     #expect(error?.code == .damaged, "\(error as Any)")
     try FileDescriptor.open(file, [.writeOnly, .create])
       .writeAll(try (["formatVersion": 3] as PropertyListValue).binaryBytes())
     #expect(try run("cd work; \(script)"))
-    let newer = #expect(throws: AppGroupError.self) { try restore(to: directory + "/other") }
+    let newer = #expect(throws: WormholeError.self) { try restore(to: directory + "/other") }
     #expect(newer?.code == .formatTooNew, "\(newer as Any)")
     #expect(try leftovers() == [])
   }
@@ -278,7 +278,7 @@ struct BackupTests {
     let source = try scene.container(.directory, "source")
     try source.value("x").replace(with: 1)
     try backup(source)
-    let error = #expect(throws: AppGroupError.self) { try restore(to: directory + "/source") }
+    let error = #expect(throws: WormholeError.self) { try restore(to: directory + "/source") }
     #expect(error?.code == .nameCollision)
     #expect(try source.value("x").read() == 1 && leftovers() == [])
   }

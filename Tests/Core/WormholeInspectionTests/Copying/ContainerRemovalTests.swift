@@ -60,11 +60,11 @@ struct ContainerRemovalTests {
     let container = try scene.container(engine, "c")
     try container.value("x").replace(with: 1)
     let registration = try container.presence("till").enter()
-    let error = #expect(throws: AppGroupError.self) { try ContainerRemoval(of: container).run() }
+    let error = #expect(throws: WormholeError.self) { try ContainerRemoval(of: container).run() }
     #expect(error?.reason.contains("\"till\"") == true)
     registration.close()
     let consumer = try container.queue("q").consume()
-    #expect(throws: AppGroupError.self) { try ContainerRemoval(of: container).run() }
+    #expect(throws: WormholeError.self) { try ContainerRemoval(of: container).run() }
     #expect(try container.value("x").read() == 1)
     consumer.close()
     _ = try ContainerRemoval(of: container).run()

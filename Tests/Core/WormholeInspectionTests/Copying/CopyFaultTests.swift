@@ -27,7 +27,7 @@
       _ = try consumer.next(until: soon)
     }
 
-    private func copy(_ plan: Faults.Plan) throws -> (entries: [String], faults: [AppGroupError]) {
+    private func copy(_ plan: Faults.Plan) throws -> (entries: [String], faults: [WormholeError]) {
       let place = directory.path + "/copies/copy"
       // After an error there is no copy to remove.
       defer { try? FileManager.default.removeItem(atPath: place) }
@@ -60,7 +60,7 @@
           }
           #expect(
             Set(copied).isSubset(of: whole) && explained == missing, "call \(place): \(faults)")
-        } catch let error as AppGroupError {
+        } catch let error as WormholeError {
           #expect(error.path.hasPrefix(directory.path), "call \(place): \(error)")
         } catch let error as TreeError {
           #expect(error.path.text.hasPrefix("copy.copying-"), "call \(place): \(error)")

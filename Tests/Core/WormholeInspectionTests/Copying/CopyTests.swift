@@ -49,7 +49,7 @@ struct CopyTests {
       let place = try scene.place(engine, "other")
       let other = try scene.container(engine, "other")
       try other.value("y").replace(with: 2)
-      let error = #expect(throws: AppGroupError.self) {
+      let error = #expect(throws: WormholeError.self) {
         try ContainerCopy(of: source).run(to: place, until: soon)
       }
       #expect(error?.code == .nameCollision)
@@ -58,7 +58,7 @@ struct CopyTests {
     }
     let file = scene.directory.path + "/file"
     try FileDescriptor.open(file, [.writeOnly, .create]).close()
-    #expect(throws: AppGroupError.self) { try ContainerCopy(of: source).run(to: file, until: soon) }
+    #expect(throws: WormholeError.self) { try ContainerCopy(of: source).run(to: file, until: soon) }
   }
 
   private func removeOthers() throws {
@@ -76,7 +76,7 @@ struct CopyTests {
     copy.progress = { _, _ in
       looks.withLock { $0 += 1 }
       if engine == .etcd {
-        #expect(throws: AppGroupError.self) { try scene.open(place) }
+        #expect(throws: WormholeError.self) { try scene.open(place) }
       } else {
         #expect(throws: Errno.noSuchFile) { try fileStatus(place) }
       }
@@ -121,7 +121,7 @@ struct CopyTests {
     let registration = try source.presence("worker").enter()
     let place = try scene.place(.directory, "other")
     var copy = ContainerCopy(of: source)
-    let error = #expect(throws: AppGroupError.self) { try copy.run(to: place, until: soon) }
+    let error = #expect(throws: WormholeError.self) { try copy.run(to: place, until: soon) }
     #expect(error?.description.contains("\(Program.processID)) uses it") == true)
     #expect(throws: Errno.noSuchFile) { try fileStatus(place) }
     copy.allowsUse = true
@@ -167,7 +167,7 @@ struct CopyTests {
     try source.value("a").replace(with: 1)
     try source.value("b").replace(with: .string(String(repeating: "x", count: 2 << 20)))
     let place = try scene.place(.etcd, "other")
-    let error = #expect(throws: AppGroupError.self) { try copy(source, to: place) }
+    let error = #expect(throws: WormholeError.self) { try copy(source, to: place) }
     #expect(error?.code == .tooLarge)
     let container = try EtcdContainer.unopened(EtcdLocation(place))
     #expect(try container.client.count(container.keys, until: soon) == 0)
@@ -184,7 +184,7 @@ struct CopyTests {
     let key = container.key("z") + Array("theirs".utf8)
     _ = try container.until(soon).repeating(
       .init(if: [.absent(key)], then: [.put(key: key, value: [1])]))
-    let error = #expect(throws: AppGroupError.self) { try copy(source, to: place) }
+    let error = #expect(throws: WormholeError.self) { try copy(source, to: place) }
     #expect(error?.code == .nameCollision)
     #expect(try container.client.count(container.keys, until: soon) == 1)
   }
@@ -215,7 +215,7 @@ struct CopyTests {
     let deletion = EtcdTransaction(if: [.exists(piece)], then: [.delete(.key(piece))])
     #expect(try container.client.commit(deletion, until: soon).succeeded)
     let place = try scene.place(.directory, "other")
-    let error = #expect(throws: AppGroupError.self) { try copy(source, to: place) }
+    let error = #expect(throws: WormholeError.self) { try copy(source, to: place) }
     #expect(error?.code == .damaged)
     #expect(throws: Errno.noSuchFile) { try fileStatus(place) }
     let left = try FileDescriptor.open(scene.directory.path, [.readOnly, .directory]).entries()
@@ -348,7 +348,7 @@ struct CopyTests {
         do {
           _ = try ContainerCopy(of: source).run(to: place, until: soon)
           return true
-        } catch let error as AppGroupError where error.code == .nameCollision {
+        } catch let error as WormholeError where error.code == .nameCollision {
           return false
         }
       }

@@ -290,7 +290,7 @@ struct PictureTests {
       looks.withLock { $0 += 1 }
       while ContinuousClock.now < deadline { pauseThread(.milliseconds(10)) }
     }
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       try copy.run(to: path + "/other", until: deadline)
     }
     #expect(error?.code == .timedOut)

@@ -35,7 +35,7 @@ struct ClaimTests {
       #expect(holder.who == who && holder.fence == last && holder.processID == nil)
       #expect((60...120).contains(holder.until.timeIntervalSinceNow))
       #expect(holder.since < .now && holder.since > .now - 60)
-      let error = await #expect(throws: AppGroupError.self) { try await claim.acquire(as: "c") }
+      let error = await #expect(throws: WormholeError.self) { try await claim.acquire(as: "c") }
       #expect(error?.code == .timedOut)
       #expect(error?.reason.hasPrefix("\"\(who)\" has had it since ") == true)
       #expect(try await !claim.release(as: "c"))
@@ -44,7 +44,7 @@ struct ClaimTests {
       #expect(try await claim.holder() == nil)
     }
     for (who, time) in [("", 1), ("a", 0), ("a", -1)] {
-      let error = await #expect(throws: AppGroupError.self) {
+      let error = await #expect(throws: WormholeError.self) {
         try await claim.acquire(as: who, for: .seconds(time), until: soon)
       }
       #expect(error?.code == .unsupportedValue)
@@ -58,7 +58,7 @@ struct ClaimTests {
       let fence = try await claim.acquire(as: "\(round)", for: .seconds(60))
       #expect(fence.number > fences.last?.number ?? 0)
       if let last = fences.last {
-        let error = await #expect(throws: AppGroupError.self) {
+        let error = await #expect(throws: WormholeError.self) {
           try await container.value("x").update(while: last) { $0 = "late" }
         }
         #expect(error?.code == .leaseLost)
@@ -83,7 +83,7 @@ struct ClaimTests {
   @Test("belongs to another holder if two texts are equal but their bytes are not")
   func bytes() async throws {
     try await claim.acquire(as: "\u{E9}")
-    await #expect(throws: AppGroupError.self) { try await claim.acquire(as: "e\u{301}") }
+    await #expect(throws: WormholeError.self) { try await claim.acquire(as: "e\u{301}") }
     #expect(try await !claim.release(as: "e\u{301}"))
   }
 
@@ -91,7 +91,7 @@ struct ClaimTests {
   func endedWhileWaiting() async throws {
     try await claim.acquire(as: "a")
     let session = try ChildProcess("sleep", ["0.3"])
-    let error = await #expect(throws: AppGroupError.self) {
+    let error = await #expect(throws: WormholeError.self) {
       try await claim.acquire(as: "b", whileRunning: session.processID, until: soon)
     }
     _ = try session.wait(until: soon)
@@ -102,7 +102,7 @@ struct ClaimTests {
   @Test("is free when its time is over, and goes to one that waits for that")
   func time() async throws {
     let first = try await claim.acquire(as: "a", for: .milliseconds(1_200))
-    await #expect(throws: AppGroupError.self) {
+    await #expect(throws: WormholeError.self) {
       try await claim.acquire(as: "b", until: .now + .milliseconds(50))
     }
     let second = try await claim.acquire(as: "b", until: soon)
@@ -124,14 +124,14 @@ struct ClaimTests {
     let session = try ChildProcess("sleep", ["600"])
     try await claim.acquire(as: "a", whileRunning: session.processID)
     #expect(try await claim.holder()?.processID == session.processID)
-    await #expect(throws: AppGroupError.self) { try await claim.acquire(as: "b") }
+    await #expect(throws: WormholeError.self) { try await claim.acquire(as: "b") }
     try session.send(.stop)
     try eventually("it is stopped") { ProcessStatus.of(session.processID)?.isStopped == true }
-    await #expect(throws: AppGroupError.self) { try await claim.acquire(as: "b") }
+    await #expect(throws: WormholeError.self) { try await claim.acquire(as: "b") }
     try session.send(.kill)
     _ = try session.wait(until: soon)
     #expect(try await claim.holder() == nil)
-    let error = await #expect(throws: AppGroupError.self) {
+    let error = await #expect(throws: WormholeError.self) {
       try await claim.acquire(as: "b", whileRunning: session.processID)
     }
     #expect(error?.reason.contains("no process") == true)
@@ -166,11 +166,11 @@ struct ClaimTests {
         try await container.value("x").update(while: try #require(try await current())) { $0 = 2 }
       }
       for late in [fence, claim.fence(fence.number + 1_000_000_000_000), claim.fence(0)] {
-        let error = await #expect(throws: AppGroupError.self) {
+        let error = await #expect(throws: WormholeError.self) {
           try await container.value("x").update(while: late) { $0 = 3 }
         }
         #expect(error?.code == .leaseLost && error?.description.contains("claim \"build\"") == true)
-        await #expect(throws: AppGroupError.self) { try await sender.enqueue(3, while: late) }
+        await #expect(throws: WormholeError.self) { try await sender.enqueue(3, while: late) }
       }
       if let holder { #expect(try await claim.release(as: holder)) }
     }
@@ -191,7 +191,7 @@ struct ClaimTests {
             do {
               try await claim.acquire(as: "\(round).\(number)")
               return 1
-            } catch let error as AppGroupError where error.code == .timedOut {
+            } catch let error as WormholeError where error.code == .timedOut {
               return 0
             }
           }

@@ -20,7 +20,7 @@ struct ContainerMakingTests {
   func longIdentifier() throws {
     let long = String(repeating: "x", count: 300)
     let plan = Faults.Plan { call, _ in call == .openat ? .fail(.noSpace) : .proceed }
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       try Faults.$plan.withValue(plan) { try container.value(long).replace(with: 1) }
     }
     #expect(error?.code == .noSpace)
@@ -36,7 +36,7 @@ struct ContainerMakingTests {
       guard call == .fsync else { return .proceed }
       return count.add(1, ordering: .relaxed).newValue == 2 ? .fail(.inputOutput) : .proceed
     }
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       try Faults.$plan.withValue(plan) { _ = try other.container() }
     }
     #expect(error?.errorNumber == Errno.inputOutput.rawValue)
@@ -49,7 +49,7 @@ struct ContainerMakingTests {
     let container = try SharedContainer(path: shared.path, access: .group)
     let plan = Faults.Plan { call, _ in call == .fchmod ? .fail(.inputOutput) : .proceed }
     for _ in 0..<4 {
-      #expect(throws: AppGroupError.self) {
+      #expect(throws: WormholeError.self) {
         try Faults.$plan.withValue(plan) { try container.value("k").replace(with: 1) }
       }
     }

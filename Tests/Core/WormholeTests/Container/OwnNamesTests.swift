@@ -122,7 +122,7 @@ struct OwnNamesTests {
   @Test("of a queue: a second consumer gets the name of the first")
   func consumed() throws {
     let consumer = try container.queue("jobs").consume()
-    let error = try #require(throws: AppGroupError.self) {
+    let error = try #require(throws: WormholeError.self) {
       _ = try container.queue("jobs").consume(until: .now)
     }
     #expect(error.action == "consume \"jobs\"")

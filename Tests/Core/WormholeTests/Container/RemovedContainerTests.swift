@@ -155,7 +155,7 @@ struct RemovedContainerTests {
     let listening = try PostFile(root: container.root, name: "n").listen { signals.add(1) }
     try remove()
     try signalled(signals)
-    #expect(throws: AppGroupError.self) { try container.value("v").read() }
+    #expect(throws: WormholeError.self) { try container.value("v").read() }
     #expect(try !exists(path, at: Directory.current))
     withExtendedLifetime(listening) {}
   }
@@ -165,11 +165,11 @@ struct RemovedContainerTests {
     _ = try group()
     let container = try SharedContainer(path: path)
     try remove()
-    let error = try #require(throws: AppGroupError.self) {
+    let error = try #require(throws: WormholeError.self) {
       try container.value("v").replace(with: 1)
     }
     #expect(error.code == .containerMissing)
-    #expect(throws: AppGroupError.self) { try container.notification("n").post() }
+    #expect(throws: WormholeError.self) { try container.notification("n").post() }
     #expect(try !exists(path, at: Directory.current))
   }
 

@@ -15,11 +15,11 @@ struct SharedContainerTests {
     try FileDescriptor.open(path, .readOnly).setPermissions(permissions)
   }
 
-  private func code(_ body: () throws -> Void) -> AppGroupError.Code? {
+  private func code(_ body: () throws -> Void) -> WormholeError.Code? {
     do {
       try body()
       return nil
-    } catch let error as AppGroupError {
+    } catch let error as WormholeError {
       return error.code
     } catch {
       return nil
@@ -61,7 +61,7 @@ struct SharedContainerTests {
       try chmod(directory.path, 0o700)
       if isContainer { _ = try directory.container() }
       try chmod(directory.path, UInt32(mode))
-      let error = #expect(throws: AppGroupError.self) { try directory.container() }
+      let error = #expect(throws: WormholeError.self) { try directory.container() }
       #expect(error?.code == .containerUnsafe)
       #expect(error?.description.contains(String(mode, radix: 8)) == true)
       // A directory that is not a container may have the right mode for its purpose, such as a

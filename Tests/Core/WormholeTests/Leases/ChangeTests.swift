@@ -32,7 +32,7 @@ struct ChangeTests {
     let scene = try LeaseScene()
     let lease = try scene.acquire()
     let announced = Heard<Stamp>()
-    #expect(throws: AppGroupError.self) {
+    #expect(throws: WormholeError.self) {
       try scene.value.replace(withBytes: [1], durability: .durable, until: .now) {
         announced.add($0)
       }
@@ -44,11 +44,11 @@ struct ChangeTests {
   @Test("is not repeated for an error of its body, not even for another change's lost lease")
   func nestedLoss() throws {
     let runs = Atomic(0)
-    #expect(throws: AppGroupError.self) {
+    #expect(throws: WormholeError.self) {
       try container.value("k").update { _ in
         runs.add(1, ordering: .relaxed)
         if runs.load(ordering: .relaxed) < 3 {
-          throw AppGroupError(.leaseLost, "change another value", path: "", reason: "")
+          throw WormholeError(.leaseLost, "change another value", path: "", reason: "")
         }
       }
     }
@@ -82,7 +82,7 @@ struct ChangeTests {
   @Test("that has no time left when its directory is removed has timed out")
   func removedLate() throws {
     try removedWhilePreparing {
-      let error = #expect(throws: AppGroupError.self) {
+      let error = #expect(throws: WormholeError.self) {
         try container.value("k").replace(
           with: 1, durability: .durable, until: .now - .seconds(1))
       }

@@ -49,7 +49,7 @@
       try value.replace(with: 1, durability: .durable)
       let failing = Faults.Plan { call, _ in call == .fsync ? .fail(.inputOutput) : .proceed }
       let isAtOnce = try value.container.commitScope().isEverything
-      let failure = #expect(throws: AppGroupError.self) {
+      let failure = #expect(throws: WormholeError.self) {
         try Faults.$plan.withValue(failing) { try value.replace(with: 2, durability: .durable) }
       }
       #expect(failure?.code == .inputOutput)
@@ -57,7 +57,7 @@
       let unwritten = Faults.Plan { call, _ in
         [.fsync, .syncFileRange].contains(call) ? .fail(.inputOutput) : .proceed
       }
-      #expect(throws: AppGroupError.self, "its content could not be written") {
+      #expect(throws: WormholeError.self, "its content could not be written") {
         try Faults.$plan.withValue(unwritten) { try value.replace(with: 3, durability: .durable) }
       }
       #expect(try value.read() == (isAtOnce ? 2 : 1))

@@ -101,13 +101,13 @@
     @Test("that fails or gives up leaves nothing of its prepared content")
     func givesUp() throws {
       let full = Faults.Plan { call, _ in call == .write ? .fail(.noSpace) : .proceed }
-      let failed = #expect(throws: AppGroupError.self) {
+      let failed = #expect(throws: WormholeError.self) {
         try Faults.$plan.withValue(full) { try value.replace(with: 1, durability: .durable) }
       }
       #expect(failed?.code == .noSpace)
       #expect(scene.litter == ["held"], "\(scene.directory.listing)")
       let holder = try scene.acquire(term: .seconds(600))
-      let busy = #expect(throws: AppGroupError.self) {
+      let busy = #expect(throws: WormholeError.self) {
         try value.replace(with: 1, durability: .durable, until: .now - .seconds(1))
       }
       #expect(busy?.code == .timedOut)

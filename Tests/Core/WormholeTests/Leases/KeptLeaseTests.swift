@@ -96,7 +96,7 @@ struct KeptLeaseTests {
   func heldOnce() throws {
     try value.replace(with: 1)
     let held = try taken()
-    #expect(throws: AppGroupError.self) { try value.replace(with: 2, until: .now) }
+    #expect(throws: WormholeError.self) { try value.replace(with: 2, until: .now) }
     held.end()
     try value.replace(with: 2, until: .now)
   }

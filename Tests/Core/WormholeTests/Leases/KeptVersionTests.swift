@@ -153,7 +153,7 @@ import WormholeInspection
     func both() throws {
       try loseLast(keptAs: Self.names[0])
       try FileDescriptor.open(lease + Self.names[0], [.writeOnly, .truncate]).close()
-      #expect(throws: AppGroupError.self) { try value.read() }
+      #expect(throws: WormholeError.self) { try value.read() }
       #expect(try value.quarantine() != nil)
       #expect(try value.read() == nil)
     }

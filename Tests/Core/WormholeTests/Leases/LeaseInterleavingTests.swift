@@ -74,7 +74,7 @@
         wasReached = reached.load(ordering: .relaxed)
         let last: PropertyListValue = isLast.load(ordering: .relaxed) ? 100 : 200
         #expect(try value.read() == last, "at call \(place)")
-        #expect(throws: AppGroupError.self) { try late.confirm() }
+        #expect(throws: WormholeError.self) { try late.confirm() }
         late.end()
         // Sweeps the entries that one of them met while the other had announced them.
         try value.replace(with: 0, durability: .durable)
@@ -101,7 +101,7 @@
       let made = entries.load(ordering: .relaxed)
       #expect(made == 6)
       #expect(scene.litter == ["held"], "\(scene.directory.listing)")
-      #expect(throws: AppGroupError.self) { try late.confirm() }
+      #expect(throws: WormholeError.self) { try late.confirm() }
     }
 
     @Test("may be marked clean by another process meanwhile (rule 5)")
@@ -145,7 +145,7 @@
       let wasQuicker = hasMoved.load(ordering: .relaxed)
       #expect(wasQuicker)
       #expect(try value.read() == 1)
-      #expect(throws: AppGroupError.self) { try late.confirm() }
+      #expect(throws: WormholeError.self) { try late.confirm() }
       late.end()
       #expect(scene.litter == ["held"], "\(scene.directory.listing)")
     }
@@ -166,7 +166,7 @@
       let hadNoSpace = wasFull.load(ordering: .relaxed)
       #expect(hadNoSpace)
       #expect(try value.read() == 1)
-      #expect(throws: AppGroupError.self) { try late.confirm() }
+      #expect(throws: WormholeError.self) { try late.confirm() }
       late.end()
       #expect(scene.litter == ["held"], "\(scene.directory.listing)")
     }

@@ -61,7 +61,7 @@ struct LeaseRulesTests {
       return
     }
     try scene.move("held", to: "broken-b")
-    #expect(throws: AppGroupError.self, "renamed is lost, though not removed") {
+    #expect(throws: WormholeError.self, "renamed is lost, though not removed") {
       try holder.confirm()
     }
     holder.end()
@@ -111,7 +111,7 @@ struct LeaseRulesTests {
       for new: PropertyListValue? in [7, nil] {
         for durability in [Durability.standard, .durable] {
           try value.replace(with: 0)
-          let error = #expect(throws: AppGroupError.self) {
+          let error = #expect(throws: WormholeError.self) {
             try value.update(
               durability: durability, term: .milliseconds(1), repeatsAfterLoss: false
             ) { content in
@@ -168,7 +168,7 @@ struct LeaseRulesTests {
     let late = try scene.acquire(term: .milliseconds(1))
     try late.confirm()
     let writer = try scene.acquire()
-    let error = #expect(throws: AppGroupError.self) { try late.confirm() }
+    let error = #expect(throws: WormholeError.self) { try late.confirm() }
     #expect(error?.code == .leaseLost)
     #expect(error?.holder?.processID == Program.processID)
     writer.end()
@@ -224,7 +224,7 @@ struct LeaseRulesTests {
     try scene.directory.shell("rm -rf quarantine; ln -s '\(elsewhere.path)' quarantine")
     try value.remove()
     try makeDirectory(value.path)
-    #expect(throws: AppGroupError.self) { try value.remove() }
+    #expect(throws: WormholeError.self) { try value.remove() }
     #expect(try FileDescriptor.open(elsewhere.path, .readOnly).entries().isEmpty)
   }
 
@@ -245,11 +245,11 @@ struct LeaseRulesTests {
   func otherNote() throws {
     let first = try scene.acquire(term: .milliseconds(1))
     try scene.acquire().end()
-    #expect(throws: AppGroupError.self) { try first.confirm() }
+    #expect(throws: WormholeError.self) { try first.confirm() }
     #expect(try scene.names().contains("taken.plist"))
     let second = try scene.acquire()
     try scene.move("held", to: "broken-b")
-    let error = #expect(throws: AppGroupError.self) { try second.confirm() }
+    let error = #expect(throws: WormholeError.self) { try second.confirm() }
     #expect(error?.code == .leaseLost && error?.holder == nil, "\(String(describing: error))")
   }
 }

@@ -73,7 +73,7 @@ struct LeaseTests {
   func timesOut() throws {
     let a = try participant()
     #expect(try a.ask("long k 1") == "holding")
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       try value.replace(with: 5, until: .now + .milliseconds(100))
     }
     #expect(error?.code == .timedOut)
@@ -84,7 +84,7 @@ struct LeaseTests {
       "with its lease held for [0-9]+\\.[0-9] s by process \(a.processID) \\(participant\\), which is running"
     )
     #expect(error?.reason.contains(holding) == true, "\(error?.reason ?? "")")
-    let immediate = #expect(throws: AppGroupError.self) {
+    let immediate = #expect(throws: WormholeError.self) {
       try value.replace(with: 5, until: .now - .seconds(1))
     }
     #expect(immediate?.code == .timedOut, "a deadline in the past means only if it is free")
@@ -255,7 +255,7 @@ struct LeaseTests {
       "sh", ["-c", "cd '\(directory.path)/values/k/lease' && \(script); \(unmark)"])
     #expect(try plant.wait(until: soon) == .exited(0))
     if script.hasSuffix("touch held") {
-      let error = #expect(throws: AppGroupError.self) { try value.replace(with: 1) }
+      let error = #expect(throws: WormholeError.self) { try value.replace(with: 1) }
       #expect(error?.path == value.path, "an error, neither a hang nor a crash")
       #expect(try value.read() == 0)
     } else {
@@ -282,7 +282,7 @@ struct LeaseTests {
       "python3", ["-c", script, directory.path + "/values/k/lease/held"],
       output: pipe.write.rawValue)
     #expect(try waitReadable([pipe.read.rawValue], until: soon) == [true])
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       try value.replace(with: 1, until: .now + .milliseconds(120))
     }
     #expect(error?.holder?.processID == foreign.processID, "\(String(describing: error))")

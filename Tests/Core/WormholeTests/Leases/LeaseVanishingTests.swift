@@ -52,7 +52,7 @@
     @Test("is a timeout if the deadline has passed")
     func timesOut() throws {
       try heldByStoppedProcess { value in
-        let error = #expect(throws: AppGroupError.self) {
+        let error = #expect(throws: WormholeError.self) {
           try value.replace(with: 2, until: .now - .seconds(1))
         }
         #expect(error?.code == .timedOut)

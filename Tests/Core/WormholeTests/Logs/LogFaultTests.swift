@@ -199,7 +199,7 @@ struct LogFaultTests {
     for damage in ["garbage", "<plist><dict><key>id</key><string>x</string></dict></plist>"] {
       try scene.write(damage, to: log.value.path)
       let fresh = try scene.directory.container().log("l")
-      let error = #expect(throws: AppGroupError.self) { try fresh.append(2) }
+      let error = #expect(throws: WormholeError.self) { try fresh.append(2) }
       #expect(error?.code == .damaged)
       #expect(try scene.container.report().names.logs.first?.fault?.code == .damaged)
     }
@@ -233,7 +233,7 @@ struct LogFaultTests {
     role.close()
     let reader = try scene.directory.container().log("l").subscribe("a")
     let state = try #require(try log.memory.state(of: log.value))
-    let error = #expect(throws: AppGroupError.self) { try late.claim(state, until: nil) { 1 } }
+    let error = #expect(throws: WormholeError.self) { try late.claim(state, until: nil) { 1 } }
     #expect(error?.code == .leaseLost)
     #expect(try scene.drain(reader) == [0, 1])
     try reader.acknowledge()
@@ -258,7 +258,7 @@ struct LogFaultTests {
     #expect(try reader.next(until: soon)?.payload == 0)
     let place = LogCursor.value("a", of: log).directory.path
     try FileManager.default.removeItem(atPath: place)
-    let error = #expect(throws: AppGroupError.self) { try reader.acknowledge() }
+    let error = #expect(throws: WormholeError.self) { try reader.acknowledge() }
     #expect(error?.code == .leaseLost)
     #expect(!FileManager.default.fileExists(atPath: place))
   }

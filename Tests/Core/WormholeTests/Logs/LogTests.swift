@@ -54,7 +54,7 @@ struct LogTests {
     let cancelled = Task { try await waiter.next() }
     cancelled.cancel()
     await #expect(throws: CancellationError.self) { try await cancelled.value }
-    await #expect(throws: AppGroupError.self) { try await reader.next() }
+    await #expect(throws: WormholeError.self) { try await reader.next() }
   }
 
   @Test("counts a message as read when the next is asked for, or when it is acknowledged")
@@ -127,7 +127,7 @@ struct LogTests {
     let late = try scene.participant()
     #expect(try late.ask("log-subscribe l a") == "done")
     #expect(try late.ask("log-next l") == "1 0")
-    let error = #expect(throws: AppGroupError.self) { try log.subscribe("a", until: .now) }
+    let error = #expect(throws: WormholeError.self) { try log.subscribe("a", until: .now) }
     #expect(error?.code == .timedOut && error?.holder?.processID == late.processID)
     #expect(try scene.read(as: "b") == [0, 1, 2])
     try late.send(.stop)
@@ -229,7 +229,7 @@ struct LogTests {
     for _ in 0..<30 { try log.append(.string(String(repeating: "x", count: 900))) }
     let kept = try scene.numbers()
     #expect((10...11).contains(kept.count) && kept.last == 30, "\(kept)")
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       try log.append(.string(longText(10_001)))
     }
     #expect(error?.code == .tooLarge)

@@ -124,8 +124,8 @@ struct NotificationTests {
     try container.notification("n").post()
     try eventually("the witness is called") { heard.all.filter { $0 == 2 }.count == 3 }
     #expect(heard.all.filter { $0 == 1 }.count == 1)
-    #expect(throws: AppGroupError.self) { try registration.check() }
-    #expect(throws: AppGroupError.self) { try registration.suspend() }
+    #expect(throws: WormholeError.self) { try registration.check() }
+    #expect(throws: WormholeError.self) { try registration.suspend() }
     withExtendedLifetime(witness) {}
   }
 
@@ -270,7 +270,7 @@ struct NotificationTests {
     let file = try FileDescriptor.open(
       directory.path + "/notifications/n/state.plist", [.writeOnly, .truncate])
     try file.writeAll(Array("<plist><string>x</string></plist>".utf8))
-    let error = #expect(throws: AppGroupError.self) { try notification.state() }
+    let error = #expect(throws: WormholeError.self) { try notification.state() }
     #expect(error?.code == .damaged)
     try notification.setState(2)
     #expect(try notification.state() == 2)

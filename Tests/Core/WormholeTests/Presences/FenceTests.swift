@@ -62,7 +62,7 @@ struct FenceTests {
     let before = try state()
     for number in [fence.number, role.fence.number + 1, 0] {
       let stale = presence.fence(number)
-      let error = #expect(throws: AppGroupError.self) {
+      let error = #expect(throws: WormholeError.self) {
         switch change {
         case "update": try container.value("a").update(while: stale) { $0 = 5 }
         case "together": try container.update(["a", "b"], while: stale) { $0["a"] = 5 }
@@ -76,14 +76,14 @@ struct FenceTests {
     }
     #expect(try state() == before)
     // Also where nothing would change.
-    #expect(throws: AppGroupError.self) { try container.value("a").update(while: fence) { _ in } }
+    #expect(throws: WormholeError.self) { try container.value("a").update(while: fence) { _ in } }
     withExtendedLifetime(role) {}
   }
 
   @Test("does not exist before the first entering: no number passes")
   func unused() throws {
     for number: UInt64 in [0, 1, .max] {
-      #expect(throws: AppGroupError.self) {
+      #expect(throws: WormholeError.self) {
         try container.value("a").update(while: presence.fence(number)) { $0 = 1 }
       }
     }

@@ -155,7 +155,7 @@ struct PresenceCrashTests {
       try presence.members().map(\.id) == [id]
     }
     #expect(try a.ask("confirm p") == "done")
-    #expect(throws: AppGroupError.self) { try presence.enterExclusively(until: .now) }
+    #expect(throws: WormholeError.self) { try presence.enterExclusively(until: .now) }
   }
 
   // A taker of the role that dies before it moves the old registration aside.
@@ -165,7 +165,7 @@ struct PresenceCrashTests {
     let second = try presence.enter()
     try first.confirm()
     try presence.place.role.replace(with: ["id": .string(second.id)])
-    let error = #expect(throws: AppGroupError.self) { try first.confirm() }
+    let error = #expect(throws: WormholeError.self) { try first.confirm() }
     #expect(error?.code == .leaseLost)
     #expect(error?.holder?.processID == Program.processID)
     #expect(try presence.members().map(\.id) == [second.id], "\(directory.listing)")

@@ -23,7 +23,7 @@ struct PresenceExclusiveTests {
     let b = try participant()
     let id = try a.ask("alone p")
     #expect(try presence.members().map(\.isExclusive) == [true])
-    let error = #expect(throws: AppGroupError.self) { try presence.enterExclusively(until: .now) }
+    let error = #expect(throws: WormholeError.self) { try presence.enterExclusively(until: .now) }
     #expect(error?.code == .timedOut)
     #expect(error?.holder?.processID == a.processID)
     #expect(error?.holder?.state == .running)
@@ -57,7 +57,7 @@ struct PresenceExclusiveTests {
         }
         do {
           try Faults.$plan.withValue(plan) { try presence.enterExclusively(until: .now) }.close()
-        } catch let error as AppGroupError where error.code != .timedOut {
+        } catch let error as WormholeError where error.code != .timedOut {
           Issue.record("call \(number): \(error), \(directory.listing)")
         } catch {
           // Another process may be removing the lease.
@@ -157,7 +157,7 @@ struct PresenceExclusiveTests {
     let registration = try await waiting.value
     #expect(try presence.members().map(\.id) == [registration.id])
     registration.close()
-    let error = #expect(throws: AppGroupError.self) { try registration.confirm() }
+    let error = #expect(throws: WormholeError.self) { try registration.confirm() }
     #expect(error?.code == .invalidToken)
   }
 
@@ -172,7 +172,7 @@ struct PresenceExclusiveTests {
     let a = try participant()
     let old = try a.ask("alone p")
     let suspended = try Suspended(a, by: way)
-    let strict = #expect(throws: AppGroupError.self) {
+    let strict = #expect(throws: WormholeError.self) {
       try presence.enterExclusively(overtaking: .nobody, until: .now + .milliseconds(100))
     }
     #expect(strict?.holder?.state == .stopped)

@@ -153,7 +153,7 @@ struct PresenceHostileTests {
   func crowded() throws {
     try presence.enter().close()
     try directory.shell("seq 1 10001 | xargs touch", in: "presence/p", within: .seconds(180))
-    let error = #expect(throws: AppGroupError.self) { try presence.members() }
+    let error = #expect(throws: WormholeError.self) { try presence.members() }
     #expect(error?.code == .tooLarge)
   }
 
@@ -163,7 +163,7 @@ struct PresenceHostileTests {
       .string(longText(Presence.maximumBytes)),
       .array(Array(repeating: true, count: 20_000)),
     ] {
-      let error = #expect(throws: AppGroupError.self) { try presence.enter(content: content) }
+      let error = #expect(throws: WormholeError.self) { try presence.enter(content: content) }
       #expect(error?.code == .unsupportedValue)
     }
     #expect(try presence.members() == [])
@@ -176,7 +176,7 @@ struct PresenceHostileTests {
   func full() throws {
     #if DEBUG
       let plan = Faults.Plan { call, _ in call == .write ? .fail(.noSpace) : .proceed }
-      let error = #expect(throws: AppGroupError.self) {
+      let error = #expect(throws: WormholeError.self) {
         try Faults.$plan.withValue(plan) { try presence.enter() }
       }
       #expect(error?.code == .noSpace)

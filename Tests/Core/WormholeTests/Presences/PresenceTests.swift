@@ -78,7 +78,7 @@ struct PresenceTests {
         if number == 0 { registration.close() }
         return .proceed
       }
-      #expect(throws: AppGroupError.self) {
+      #expect(throws: WormholeError.self) {
         try Faults.$plan.withValue(plan) { try registration.confirm() }
       }
       #expect(plan.calls > 1)

@@ -101,13 +101,13 @@ struct PublisherTests {
     try value.replace(with: .string(longText(room)))
     #expect(try value.snapshot().bytes()?.count == SharedContainer.maximumValueBytes)
     #expect(try value.snapshot().publisher != nil)
-    #expect(throws: AppGroupError.self) { try value.replace(with: .string(longText(room + 1))) }
+    #expect(throws: WormholeError.self) { try value.replace(with: .string(longText(room + 1))) }
     var limits = PropertyListLimits.standard
     try value.replace(with: .string(longText(1_000)))
     limits.maximumBytes = try value.snapshot().bytes()?.count ?? 0
     #expect(try value.read(limits: limits) != nil)
     limits.maximumBytes -= 1
-    let error = #expect(throws: AppGroupError.self) { try value.read(limits: limits) }
+    let error = #expect(throws: WormholeError.self) { try value.read(limits: limits) }
     #expect(error?.code == .tooLarge)
   }
 

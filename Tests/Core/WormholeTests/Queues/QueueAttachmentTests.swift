@@ -85,7 +85,7 @@ struct QueueAttachmentTests {
       { try attachment.removeContent() }, { _ = try attachment.condition() },
       { _ = try attachment.open() }, { try late.acknowledge() },
     ] {
-      let error = #expect(throws: AppGroupError.self) { try act() }
+      let error = #expect(throws: WormholeError.self) { try act() }
       #expect(error?.code == .leaseLost)
     }
     #expect(try entry.attachment?.condition() == .present(bytes: 3))
@@ -136,7 +136,7 @@ struct QueueAttachmentTests {
     let sender = try scene.queue.sender("a")
     let late = try sender.stage("late", bytes: 3)
     try scene.queue.removeAttachment("late")
-    let error = #expect(throws: AppGroupError.self) { try copy(to: late, scene) }
+    let error = #expect(throws: WormholeError.self) { try copy(to: late, scene) }
     #expect(error?.code == .leaseLost)
     #expect(try leftovers(scene).isEmpty, "\(scene.directory.listing)")
   }
@@ -168,7 +168,7 @@ struct QueueAttachmentTests {
     let scene = try QueueScene()
     let sender = try scene.queue.sender("a")
     for id in ["", "..", "a/b", ".hidden", String(repeating: "x", count: 129)] {
-      let error = #expect(throws: AppGroupError.self) { try sender.stage(id, bytes: 3) }
+      let error = #expect(throws: WormholeError.self) { try sender.stage(id, bytes: 3) }
       #expect(error?.code == .unsupportedValue)
       try sender.enqueue([QueueAttachment.key: .string(id)])
     }
@@ -197,7 +197,7 @@ struct QueueAttachmentTests {
     try missing.acknowledge()
     for _ in 0..<2 {
       let entry = try #require(try consumer.next(until: .now))
-      let error = #expect(throws: AppGroupError.self) { try entry.attachment?.condition() }
+      let error = #expect(throws: WormholeError.self) { try entry.attachment?.condition() }
       #expect(error?.code == .notAValue)
       try entry.fail("it is none")
     }

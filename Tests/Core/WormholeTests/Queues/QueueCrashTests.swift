@@ -152,7 +152,7 @@ struct QueueCrashTests {
     // In the place of a registration that somebody has overtaken.
     let other = try scene.queue.container.presence("other").enterExclusively(until: soon)
     let terms = DeliveryTerms(OpenQueue(scene.queue))
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       _ = try DirectoryConsumer(terms, as: .alone(other))
     }
     #expect(error?.code == .leaseLost)
@@ -170,7 +170,7 @@ struct QueueCrashTests {
     let late = try scene.participant()
     #expect(try late.ask("queue-consume q") == "done")
     #expect(try late.ask("queue-next q") == "a 0")
-    #expect(throws: AppGroupError.self) { try scene.queue.consume(until: .now) }
+    #expect(throws: WormholeError.self) { try scene.queue.consume(until: .now) }
     let suspended = try Suspended(late, by: way)
     let consumer = try scene.queue.consume()
     let first = try #require(try consumer.next(until: .now))

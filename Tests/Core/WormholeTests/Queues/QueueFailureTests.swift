@@ -61,7 +61,7 @@ import WormholeTestSupport
         var failed = false
         do {
           try Faults.$plan.withValue(plan) { _ = try sender.enqueue(7, durability: .durable) }
-        } catch let error as AppGroupError {
+        } catch let error as WormholeError {
           #expect(error.code == .noSpace, "call \(step): \(error)")
           failed = true
           failures += 1
@@ -123,7 +123,7 @@ import WormholeTestSupport
               try entry.acknowledge()
             }
           }
-        } catch is AppGroupError {
+        } catch is WormholeError {
           failures += 1
         }
         // Again, for the one whose acknowledgement failed; it does not harm the others.
@@ -168,7 +168,7 @@ import WormholeTestSupport
       let sender = try scene.queue.sender("a")
       try sender.enqueue(0)
       let plan = Faults.Plan { call, _ in call == .fsync ? .fail(.inputOutput) : .proceed }
-      #expect(throws: AppGroupError.self) {
+      #expect(throws: WormholeError.self) {
         try Faults.$plan.withValue(plan) {
           _ = try sender.enqueue(1, durability: .durable, keepsReceipt: true)
         }

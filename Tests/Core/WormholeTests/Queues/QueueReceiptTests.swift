@@ -168,7 +168,7 @@ struct QueueReceiptTests {
         var id: QueueEntryID?
         do {
           id = try Faults.$plan.withValue(plan) { try sender.enqueue(7, keepsReceipt: true) }
-        } catch is AppGroupError {
+        } catch is WormholeError {
           // Then it is not stored at all.
         }
         #expect(try sender.receipts().map(\.id) == (id.map { [$0] } ?? []), "call \(step)")

@@ -97,7 +97,7 @@ struct QueueTests {
     #expect(try sender.status(of: ids[1]) == .processed)
     #expect(try sender.status(of: last) == .failed(reason: "why"))
     let second = try queue.consume()
-    let error = #expect(throws: AppGroupError.self) { try entries[2].acknowledge() }
+    let error = #expect(throws: WormholeError.self) { try entries[2].acknowledge() }
     #expect(error?.code == .leaseLost)
     #expect(try scene.drain(second) == [.init("a", 2, again: true)])
   }
@@ -176,7 +176,7 @@ struct QueueTests {
         .init("a", 0, again: true), .init("a", 2, again: true), .init("a", 3, again: true),
         .init("a", 4, again: true), .init("a", 5),
       ])
-    #expect(throws: AppGroupError.self) { try first.acknowledge() }
+    #expect(throws: WormholeError.self) { try first.acknowledge() }
     #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
   }
 
@@ -241,13 +241,13 @@ struct QueueTests {
     let sender = try queue.sender("a", limits: .init(entries: 20, bytes: 1 << 20))
     for number in 0..<10 { try queue.sender("b").enqueue(PropertyListValue(number)) }
     for number in 0..<10 { try sender.enqueue(PropertyListValue(number)) }
-    let error = #expect(throws: AppGroupError.self) { try sender.enqueue(10) }
+    let error = #expect(throws: WormholeError.self) { try sender.enqueue(10) }
     #expect(error?.code == .queueFull)
     #expect(try scene.count(.waiting) == 20)
     #expect(try scene.drain().count == 20)
     try sender.enqueue(10)
     let small = try queue.sender("c", limits: .init(entries: 20, bytes: 1_000))
-    #expect(throws: AppGroupError.self) {
+    #expect(throws: WormholeError.self) {
       try small.enqueue(.string(.init(repeating: "x", count: 1_000)))
     }
     #expect(try scene.drain() == [.init("a", 10)], "nothing was dropped, nothing half sent")
@@ -327,7 +327,7 @@ struct QueueTests {
       "00000000000000ff--1-2.plist", "00000000000000ff-a-1-99999999999999.plist",
       "00000000000000ff-a-01-2.plist", "00000000000000ff-a-1-2", "+0000000000000ff-a-1-2.plist",
     ] { #expect(EntryFile(other) == nil, "\(other)") }
-    #expect(throws: AppGroupError.self) { try queue.sender(.init(repeating: "x", count: 161)) }
+    #expect(throws: WormholeError.self) { try queue.sender(.init(repeating: "x", count: 161)) }
   }
 
   @Test("is held open by its consumer, which notices that it was moved away, and makes a new one")

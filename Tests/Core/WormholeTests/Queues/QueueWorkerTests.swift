@@ -43,7 +43,7 @@ struct QueueWorkerTests {
     #expect(
       try first.next(until: soon).map(QueueScene.Delivered.init)
         == .init("a", 1, again: true))
-    #expect(throws: AppGroupError.self) { try two.acknowledge() }
+    #expect(throws: WormholeError.self) { try two.acknowledge() }
   }
 
   @Test(
@@ -118,7 +118,7 @@ struct QueueWorkerTests {
     "waits with them for a consumer that has it alone, which later shares with them", .bothEngines)
   func consumer() throws {
     let alone = try scene.queue.consume()
-    let error = #expect(throws: AppGroupError.self) { try scene.queue.work(until: .now) }
+    let error = #expect(throws: WormholeError.self) { try scene.queue.work(until: .now) }
     #expect(error?.code == .timedOut && error?.holder?.processID == Program.processID)
     alone.close()
     let worker = try scene.queue.work()
@@ -130,7 +130,7 @@ struct QueueWorkerTests {
     #expect(
       try consumer.next(until: soon).map(QueueScene.Delivered.init)
         == .init("a", 0, again: true))
-    #expect(throws: AppGroupError.self) { try entry.acknowledge() }
+    #expect(throws: WormholeError.self) { try entry.acknowledge() }
   }
 
   @Test("keeps its directories while a worker is there, even if nothing is in it")

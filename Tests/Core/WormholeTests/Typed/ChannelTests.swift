@@ -67,10 +67,10 @@ struct ChannelTests {
     let tickets = Channel<Ticket>("tickets", in: container)
     let messages = try tickets.messages()
     try await container.value("tickets").replace(with: "not a ticket")
-    await #expect(throws: AppGroupError.self) { try await tickets.value.read() }
+    await #expect(throws: WormholeError.self) { try await tickets.value.read() }
     var iterator = messages.makeAsyncIterator()
     let first = await iterator.next()
-    #expect(throws: AppGroupError.self) { try first?.message }
+    #expect(throws: WormholeError.self) { try first?.message }
     try await tickets.publish(Ticket(film: "M", seats: []))
     let second = await iterator.next()
     #expect(try second?.message.film == "M")
@@ -94,7 +94,7 @@ struct ChannelTests {
     try removeFile(path)
     try makeDirectory(path)
     let unreadable = await iterator.next()
-    #expect(throws: AppGroupError.self) { try unreadable?.message }
+    #expect(throws: WormholeError.self) { try unreadable?.message }
   }
 
   @Test("distinguishes a listener's own echo from other senders' messages")

@@ -93,9 +93,9 @@ struct TypedTests {
       do {
         try await container.mutex("m").withLock(until: .now) { _ in }
         Issue.record("two have the lock")
-      } catch AppGroupError.Code.leaseLost {
+      } catch WormholeError.Code.leaseLost {
         Issue.record("another code")
-      } catch AppGroupError.Code.timedOut {
+      } catch WormholeError.Code.timedOut {
         return
       }
     }
@@ -105,7 +105,7 @@ struct TypedTests {
   func mutex() throws {
     let other = try Participant(directory.path)
     #expect(try other.ask("lead m").hasPrefix("leads"))
-    #expect(throws: AppGroupError.self) {
+    #expect(throws: WormholeError.self) {
       try container.mutex("m").withLock(until: .now) { _ in }
     }
     try other.send(.kill)

@@ -189,7 +189,7 @@ struct ObservationEndTests {
     try eventually("the removal is delivered") { heard.all.count == 1 }
     try makeDirectory(value.path)
     try eventually("the failure is delivered") { heard.all.count == 2 }
-    #expect(throws: AppGroupError.self) { try heard.all[1].bytes() }
+    #expect(throws: WormholeError.self) { try heard.all[1].bytes() }
     for number in 0..<20 {
       try FileDescriptor.open(directory.path + "/values/k/\(number)", [.writeOnly, .create]).close()
       queue.sync {}

@@ -80,7 +80,7 @@ struct ObservationTests {
     let observation = try value.observe(on: queue) { heard.add($0) }
     try value.replace(withBytes: Array("garbage".utf8))
     try eventually("the damage is delivered") { heard.all.count == 1 }
-    #expect(throws: AppGroupError.self) { try heard.all[0].propertyList() }
+    #expect(throws: WormholeError.self) { try heard.all[0].propertyList() }
     try value.replace(with: 1)
     try eventually("the new value is delivered") { heard.all.count == 2 }
     #expect(try heard.all[1].propertyList() == 1)

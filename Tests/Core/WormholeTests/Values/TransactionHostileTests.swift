@@ -51,7 +51,7 @@ struct TransactionHostileTests {
     try container.value("z").replace(with: 1)
     try container.value("z").remove()
     try ItemText.write("abc 0 replace", to: directory.path + "/values/z/lease/transaction")
-    let error = #expect(throws: AppGroupError.self) { try container.value("z").read() }
+    let error = #expect(throws: WormholeError.self) { try container.value("z").read() }
     #expect(error?.code == .notAValue)
   }
 

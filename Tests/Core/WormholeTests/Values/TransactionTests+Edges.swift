@@ -11,7 +11,7 @@ extension TransactionTests {
   func namesInTwoForms() throws {
     let names = ["\u{e9}", "e\u{301}"]
     for name in names { try container.value(name).replace(with: 1) }
-    let isRefused = { (error: any Error) in (error as? AppGroupError)?.code == .unsupportedValue }
+    let isRefused = { (error: any Error) in (error as? WormholeError)?.code == .unsupportedValue }
     #expect(performing: { try container.update(names) { $0[names[0]] = 2 } }, throws: isRefused)
     #expect(performing: { try container.read(names) }, throws: isRefused)
     #expect(try names.map { try container.value($0).read() } == [1, 1])

@@ -124,7 +124,7 @@ struct TransactionTests {
       }
     }
     try container.update(["a", "b"], durability: .durable) { $0["a"] = 1 }
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       try container.update(["a", "b"]) { $0 = ["a": 5, "other": 5] }
     }
     #expect(error?.code == .unsupportedValue)
@@ -285,7 +285,7 @@ struct TransactionTests {
         switch result {
         case .success: #expect(try scene.state() == Self.after, "call \(call)")
         case .failure(let error):
-          #expect((error as? AppGroupError)?.code == .noSpace, "call \(call): \(error)")
+          #expect((error as? WormholeError)?.code == .noSpace, "call \(call): \(error)")
           #expect(try scene.state() == Self.before, "call \(call): \(scene.directory.listing)")
         }
         try scene.container.update(names) { values in
@@ -315,7 +315,7 @@ struct TransactionTests {
         }
         return .fail(.notPermitted)
       }
-      #expect(throws: AppGroupError.self) {
+      #expect(throws: WormholeError.self) {
         try Faults.$plan.withValue(plan) { try container.update(["a", "d"]) { $0["a"] = 5 } }
       }
       #expect(try state() == Self.before)
@@ -339,7 +339,7 @@ struct TransactionTests {
         let plan = Faults.Plan { name, _ in
           name != call ? .proceed : call == .linkat ? .fail(.notPermitted) : .skip
         }
-        let error = #expect(throws: AppGroupError.self) {
+        let error = #expect(throws: WormholeError.self) {
           try Faults.$plan.withValue(plan) { try container.update(["a", "b"]) { $0["a"] = 5 } }
         }
         #expect("\(try #require(error))".contains("its file system has no "))

@@ -65,7 +65,7 @@ struct TypedValueTests {
   func shape() throws {
     try container.value("tickets").replace(with: "none")
     for attempt in [{ _ = try tickets.read() }, { try tickets.update { $0 = [] } }] {
-      let error = try #require(throws: AppGroupError.self) { try attempt() }
+      let error = try #require(throws: WormholeError.self) { try attempt() }
       #expect(error.code == .damaged && "\(error)".contains("another shape"), "\(error)")
     }
     #expect(try container.value("tickets").read() == "none")
@@ -79,7 +79,7 @@ struct TypedValueTests {
     try tickets.update(while: role.fence) { $0 = ($0 ?? []) + [ticket] }
     #expect(try tickets.read() == [ticket])
     try container.value("tickets").replace(with: "none")
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       try tickets.update(while: role.fence) { $0 = [] }
     }
     #expect(error?.code == .damaged)

@@ -141,11 +141,11 @@ struct ValueTests {
     // A directory in the file's place has no version.
     try makeDirectory(value.path)
     #expect(try value.version() != nil)
-    #expect(throws: AppGroupError.self) { try value.snapshot() }
+    #expect(throws: WormholeError.self) { try value.snapshot() }
     // The whole container is removed during the test.
     try removeDirectory(value.path)
     _ = try ChildProcess("rm", ["-rf", directory.path]).wait(until: soon)
-    #expect(throws: AppGroupError.self) { try value.version() }
+    #expect(throws: WormholeError.self) { try value.version() }
   }
 
   @Test(
@@ -174,9 +174,9 @@ struct ValueTests {
     for _ in 0..<PropertyListLimits.deepestNesting { deep = [deep] }
     let wide = PropertyListValue.array(Array(repeating: true, count: 1_000_001))
     for hostile in [[deep], wide] {
-      let error = #expect(throws: AppGroupError.self) { try value.replace(with: hostile) }
+      let error = #expect(throws: WormholeError.self) { try value.replace(with: hostile) }
       #expect(error?.code == .unsupportedValue)
-      #expect(throws: AppGroupError.self) { try value.update { $0 = hostile } }
+      #expect(throws: WormholeError.self) { try value.update { $0 = hostile } }
     }
     #expect(try value.read() == 1)
   }
@@ -219,12 +219,12 @@ struct ValueTests {
         """
       }
     try directory.shell(script)
-    let error = #expect(throws: AppGroupError.self) { try value.read() }
+    let error = #expect(throws: WormholeError.self) { try value.read() }
     #expect(error?.path == value.path, "\(String(describing: error))")
     if kind == "fifo" || kind == "directory" || kind == "link" {
       #expect(error?.code == .notAValue, "\(String(describing: error))")
     }
-    #expect(throws: AppGroupError.self) { try value.update { $0 = 2 } }
+    #expect(throws: WormholeError.self) { try value.update { $0 = 2 } }
     try value.replace(with: 3)
     #expect(try value.read() == 3)
     if kind == "directory" {
@@ -243,11 +243,11 @@ struct ValueTests {
     for content in ["", "bplist00", "bplist00garbage", "{ a = 1; }"] {
       let file = try FileDescriptor.open(value.path, [.writeOnly, .truncate])
       try file.writeAll(Array(content.utf8))
-      let error = #expect(throws: AppGroupError.self) { try value.read() }
+      let error = #expect(throws: WormholeError.self) { try value.read() }
       #expect(error?.code == .damaged)
       #expect(error?.path == value.path)
     }
-    #expect(throws: AppGroupError.self) {
+    #expect(throws: WormholeError.self) {
       try value.snapshot(limits: PropertyListLimits(maximumBytes: 4))
     }
     #expect(try container.value("good").read() == 1)
@@ -285,7 +285,7 @@ struct ValueTests {
     try value.replace(with: 1)
     let chown = try ChildProcess("chown", ["65534", value.path])
     #expect(try chown.wait(until: soon) == .exited(0))
-    let error = #expect(throws: AppGroupError.self) { try value.read() }
+    let error = #expect(throws: WormholeError.self) { try value.read() }
     #expect(error?.code == .notAValue)
   }
 
@@ -308,7 +308,7 @@ struct ValueTests {
           var failed = false
           do {
             try Faults.$plan.withValue(.failing(place, with: error)) { try write() }
-          } catch let error as AppGroupError {
+          } catch let error as WormholeError {
             failed = true
             #expect(!error.path.isEmpty, "\(error)")
           }

@@ -117,7 +117,7 @@ struct AccessTests {
       #expect(place.path == url("a.txt").path)
       let file = try FileDescriptor.open(place.path, [.writeOnly, .append])
       try file.writeAll(Array(" new".utf8))
-      let error = #expect(throws: AppGroupError.self) {
+      let error = #expect(throws: WormholeError.self) {
         try FileCoordinator().coordinate(readingItemAt: url("a.txt"), until: .now) { _ in }
       }
       #expect(error?.code == .timedOut)
@@ -159,7 +159,7 @@ struct AccessTests {
   @Test("Others changed entries of a directory: nothing is published, the entries are named")
   func conflict() throws {
     try makeDirectory(["one": "1", "two": "2"])
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       try coordinator.coordinate(writingItemAt: url("d")) { copy in
         try Data("mine".utf8).write(to: copy.appending(path: "one"))
         try FileCoordinator().coordinate(writingItemAt: url("d/two")) {
@@ -180,7 +180,7 @@ struct AccessTests {
   @Test("A directory that its accessor removes is kept when others changed something in it")
   func removalConflict() throws {
     try makeDirectory(["one": "1"])
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       try coordinator.coordinate(writingItemAt: url("d")) { copy in
         try FileManager.default.removeItem(at: copy)
         try Data("theirs".utf8).write(to: url("d/one"))
@@ -194,7 +194,7 @@ struct AccessTests {
   @Test("A directory that its accessor moves away is kept when others changed something in it")
   func movingConflict() throws {
     try makeDirectory(["one": "1"])
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       try coordinator.coordinate(writingItemAt: url("d")) { copy in
         try FileManager.default.moveItem(at: copy, to: url("moved"))
         coordinator.item(at: copy, didMoveTo: url("moved"))
@@ -213,7 +213,7 @@ struct AccessTests {
       #expect(item.path == copy.path + "/one")
       try Data("new".utf8).write(to: item)
       try Data("3".utf8).write(to: copy.appending(path: "three"))
-      let other = #expect(throws: AppGroupError.self) {
+      let other = #expect(throws: WormholeError.self) {
         try FileCoordinator().coordinate(writingItemAt: url("d/one"), until: .now) { _ in }
       }
       #expect(other?.code == .timedOut)
@@ -343,7 +343,7 @@ struct AccessTests {
   func web() throws {
     let web = try #require(URL(string: "http://example.com\(directory.path)/a.txt"))
     for write in [false, true] {
-      let error = #expect(throws: AppGroupError.self) {
+      let error = #expect(throws: WormholeError.self) {
         if write {
           try coordinator.coordinate(writingItemAt: web) { _ in Issue.record("has access") }
         } else {
@@ -362,7 +362,7 @@ struct AccessTests {
       // A child that another test is starting shares the locks for a moment: the item is then in use
       // by a process without a name.
       try eventually("the error names this process") {
-        let error = #expect(throws: AppGroupError.self) {
+        let error = #expect(throws: WormholeError.self) {
           try FileCoordinator().coordinate(writingItemAt: url("a.txt"), until: .now) { _ in }
         }
         #expect(error?.code == .timedOut)

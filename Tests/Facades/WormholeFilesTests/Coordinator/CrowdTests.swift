@@ -54,7 +54,7 @@ struct CrowdTests {
               writingItemAt: url, until: .now + .milliseconds(number)
             ) { try Data("\(number)".utf8).write(to: $0) }
           } catch {
-            #expect((error as? AppGroupError)?.code == .timedOut, "\(error)")
+            #expect((error as? WormholeError)?.code == .timedOut, "\(error)")
           }
         }
       }

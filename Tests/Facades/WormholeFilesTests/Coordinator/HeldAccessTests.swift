@@ -26,7 +26,7 @@ struct HeldAccessTests {
   @Test("and gets an error after a takeover; then nothing is published")
   func overtaken() throws {
     let (directory, file) = try scene()
-    var codes: [AppGroupError.Code?] = []
+    var codes: [WormholeError.Code?] = []
     do {
       try FileCoordinator().hold(itemAt: file, for: .content, until: nil, term: .zero) {
         copy, access in
@@ -37,7 +37,7 @@ struct HeldAccessTests {
         }
         codes.append(try access.loss()?.code)
       }
-    } catch let error as AppGroupError {
+    } catch let error as WormholeError {
       codes.append(error.code)
     }
     #expect(codes == [nil, .overtaken, .overtaken], "\(directory.listing)")
@@ -59,7 +59,7 @@ struct HeldAccessTests {
       #expect(Set(before).isDisjoint(with: claims()) && before.count == 1, "\(before)")
       #expect(claims().count == 1)
       #expect(try access.loss() == nil)
-      #expect(throws: AppGroupError.self) {
+      #expect(throws: WormholeError.self) {
         try FileCoordinator().coordinate(writingItemAt: file, until: .now) { _ in }
       }
     }

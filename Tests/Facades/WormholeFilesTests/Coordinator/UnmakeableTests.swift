@@ -18,7 +18,7 @@ struct UnmakeableTests {
       try String(contentsOf: $0, encoding: .utf8)
     }
     #expect(text.hasPrefix("Linux"))
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       try coordinator.coordinate(writingItemAt: url, until: .now + .seconds(3_600)) { _ in }
     }
     #expect(error?.code == .permissionDenied)

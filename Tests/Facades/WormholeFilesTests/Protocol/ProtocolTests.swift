@@ -248,7 +248,7 @@ struct ProtocolTests {
           let file = try FileDescriptor.open(scene.directory.path + "/a", .readOnly)
           #expect(try !file.tryLock(.exclusive), "left at call \(number)")
           reader.end()
-        } catch let error as AppGroupError where error.code == .timedOut {
+        } catch let error as WormholeError where error.code == .timedOut {
           // It left too late.
           return
         }
@@ -324,7 +324,7 @@ struct ProtocolTests {
       } _: {
         do {
           try scene.acquisition("a", .content).run().end()
-        } catch let error as AppGroupError where error.code == .timedOut {
+        } catch let error as WormholeError where error.code == .timedOut {
           // It blocks the other all the same, for a moment.
           return
         }

@@ -42,11 +42,11 @@ struct RepeatedAccessTests {
     try remember()
     let access = try scene.acquisition(directory, .replacing).run()
     defer { access.end() }
-    #expect(throws: AppGroupError.self) {
+    #expect(throws: WormholeError.self) {
       try FileCoordinator().coordinate(readingItemAt: url, until: .now) { _ in }
     }
     try remember()
-    #expect(throws: AppGroupError.self) {
+    #expect(throws: WormholeError.self) {
       try FileCoordinator().coordinate(writingItemAt: url, until: .now) { _ in }
     }
   }

@@ -31,7 +31,7 @@ struct CompanionsTests {
   }
 
   private func expectConflict(_ first: FileCoordinator, _ second: FileCoordinator) throws {
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       try first.coordinate(writingItemAt: scene.url("a")) { copy in
         try second.coordinate(writingItemAt: scene.url("a")) {
           try ItemText.write("second", to: $0.path)
@@ -71,7 +71,7 @@ struct CompanionsTests {
     let coordinator = FileCoordinator()
     try scene.makeFolder("d")
     try scene.put("old", "d/one")
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       try coordinator.coordinate(writingItemAt: scene.url("d")) { copy in
         try coordinator.coordinate(writingItemAt: scene.url("d")) {
           try ItemText.write("second", to: $0.path + "/one")
@@ -112,7 +112,7 @@ struct CompanionsTests {
   @Test("a file that another access of the purpose changed meanwhile is not deleted")
   func changedDeletion() throws {
     let coordinator = FileCoordinator()
-    let error = #expect(throws: AppGroupError.self) {
+    let error = #expect(throws: WormholeError.self) {
       try coordinator.coordinate(writingItemAt: scene.url("a"), options: .forDeleting) { place in
         try coordinator.coordinate(writingItemAt: scene.url("a")) {
           try ItemText.write("second", to: $0.path)
@@ -154,7 +154,7 @@ struct CompanionsTests {
             try ItemText.write("\(number + 1)", to: copy.path)
           }
           _ = counted.next()
-        } catch let error as AppGroupError where error.code == .conflict {
+        } catch let error as WormholeError where error.code == .conflict {
           _ = refused.next()
         } catch {
           Issue.record("\(error)")

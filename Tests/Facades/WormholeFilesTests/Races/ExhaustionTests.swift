@@ -27,10 +27,10 @@
               try ItemText.write(String(repeating: "x", count: 9_000), to: $0.path)
             }
           }
-          if options == [], let error = error as? AppGroupError {
+          if options == [], let error = error as? WormholeError {
             #expect(error.code == .noSpace && error.path == url.path, "\(error)")
           }
-          if options == [] { #expect(error is AppGroupError) }
+          if options == [] { #expect(error is WormholeError) }
         }
       }
       #expect(try mounts.run("find items | sort; cksum items/a items/d/file") == before)
@@ -75,11 +75,11 @@
         let text = try scene.text("a")
         let comment = "step \(step): \(failure.map { "\($0)" } ?? "done")"
         #expect(text == (failure == nil ? "new" : "old"), "\(comment)")
-        if let error = failure as? AppGroupError, error.code != .timedOut {
-          let code: AppGroupError.Code = errno == .noSpace ? .noSpace : .tooManyOpenFiles
+        if let error = failure as? WormholeError, error.code != .timedOut {
+          let code: WormholeError.Code = errno == .noSpace ? .noSpace : .tooManyOpenFiles
           #expect(error.code == code && error.path == scene.path("a"), "\(comment)")
         } else {
-          #expect(failure == nil || failure is AppGroupError, "\(comment)")
+          #expect(failure == nil || failure is WormholeError, "\(comment)")
         }
         // Entries that could not be removed for lack of a descriptor are removed by the next
         // access.

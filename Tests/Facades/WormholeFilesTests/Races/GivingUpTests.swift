@@ -45,7 +45,7 @@ struct GivingUpTests {
     }
     try waitUntilWaiting("b")
     coordinator.cancel()
-    let error = await #expect(throws: AppGroupError.self) { try await waiting.value }
+    let error = await #expect(throws: WormholeError.self) { try await waiting.value }
     #expect(error?.code == .cancelled)
     try await coordinator.coordinate(writingItemAt: urls.0, until: .now) {
       try ItemText.write("new", to: $0.path)

@@ -47,7 +47,7 @@ struct IntentsTests {
     #expect(try first.ask(all(["b"])).hasPrefix("inside "))
     try second.tell(all(["b", "a"]))
     try scene.waitUntil(second, waitsFor: "b")
-    let error = try #require(throws: AppGroupError.self) {
+    let error = try #require(throws: WormholeError.self) {
       try FileCoordinator().coordinate(writingItemAt: scene.url("a"), until: .now) { _ in }
     }
     #expect(error.holder?.processID == second.processID)
@@ -95,7 +95,7 @@ struct IntentsTests {
       #expect(try first.ask("\(kind) \(scene.path("a")) purpose=p").hasPrefix("inside "))
       let same = try second.ask("writing \(scene.path("a")) purpose=p wait=0")
       #expect(same.hasPrefix("inside "), "\(kind): \(same)")
-      #expect(throws: AppGroupError.self) {
+      #expect(throws: WormholeError.self) {
         try FileCoordinator().coordinate(
           writingItemAt: scene.url("a"), options: .forMoving, until: .now
         ) { _ in }

@@ -207,7 +207,7 @@ struct OtherUsersTests {
       "chown 65534:65534 items items/a; mkdir -m 700 own; chown 65534 own; chmod 755 .")
     let owner = try stranger(scene)
     #expect(try owner.ask("writing \(scene.path("a"))").hasPrefix("inside "))
-    let error = try #require(throws: AppGroupError.self) {
+    let error = try #require(throws: WormholeError.self) {
       try FileCoordinator().coordinate(writingItemAt: scene.url("a"), until: .now) { _ in }
     }
     #expect(error.code == .timedOut)

@@ -122,7 +122,7 @@ struct ScheduleTests {
       #expect(answer.hasPrefix("error timedOut ") && answer.contains(who), "\(kind): \(answer)")
       #expect(answer.contains(scene.path("a")), "\(kind): \(answer)")
     }
-    let error = try #require(throws: AppGroupError.self) {
+    let error = try #require(throws: WormholeError.self) {
       try FileCoordinator().coordinate(writingItemAt: scene.url("a"), until: .now - .seconds(1)) {
         _ in Issue.record("access was granted")
       }
@@ -147,7 +147,7 @@ struct ScheduleTests {
     #expect(try holder.ask("writing \(scene.path("a"))").hasPrefix("inside "))
     try holder.send(.stop)
     try holder.waitUntilStopped()
-    let error = try #require(throws: AppGroupError.self) {
+    let error = try #require(throws: WormholeError.self) {
       try FileCoordinator().coordinate(writingItemAt: scene.url("a"), until: .now) { _ in
         Issue.record("access was granted")
       }

@@ -100,10 +100,10 @@ extension PeerFileTransfer {
 }
 
 /// Runs a closure that must fail, and returns its error.
-func failure(_ body: () throws -> Void) throws -> AppGroupError {
+func failure(_ body: () throws -> Void) throws -> WormholeError {
   do {
     try body()
-  } catch let error as AppGroupError {
+  } catch let error as WormholeError {
     return error
   }
   throw NeverHappened(what: "an error")

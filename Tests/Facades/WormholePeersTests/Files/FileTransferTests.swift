@@ -118,7 +118,7 @@ struct FileTransferTests {
   @Test("is refused with a sentence if it is not a file")
   func refused() throws {
     let scene = try FileScene()
-    let send = { (name: String) throws -> AppGroupError in
+    let send = { (name: String) throws -> WormholeError in
       try failure { try scene.sender.transfer(fileAt: scene.url(name), to: "watch") }
     }
     try makeDirectory(scene.path("directory"))

@@ -25,7 +25,7 @@ struct LaunchBudgetTests {
     #expect(try scene.participant().ask("launch p") == "true")
     try scene.killActive()
     #expect(try !Launcher.isLaunchable("p", for: .request, in: scene.container))
-    let error = try #require(throws: AppGroupError.self) { try scene.launch() }
+    let error = try #require(throws: WormholeError.self) { try scene.launch() }
     #expect(error.code == .notLaunched && error.reason.contains("2 times today"), "\(error)")
     #expect(try scene.started() == 2)
     // Registering it again restores nothing; a larger budget does.

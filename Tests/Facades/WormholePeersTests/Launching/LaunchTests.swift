@@ -14,9 +14,9 @@ struct LaunchTests {
   init() throws { scene = try LaunchScene() }
 
   private func refusal(
-    _ code: AppGroupError.Code = .notLaunched, within seconds: Double = 20
-  ) throws -> AppGroupError {
-    let error = try #require(throws: AppGroupError.self) { try scene.launch(within: seconds) }
+    _ code: WormholeError.Code = .notLaunched, within seconds: Double = 20
+  ) throws -> WormholeError {
+    let error = try #require(throws: WormholeError.self) { try scene.launch(within: seconds) }
     #expect(error.code == code, "\(error)")
     return error
   }
@@ -226,11 +226,11 @@ struct LaunchTests {
       PeerLaunch(program: "/bin/sh", budgetPerDay: -1),
     ]
     for launch in unsuitable {
-      #expect(throws: AppGroupError.self, "\(launch)") {
+      #expect(throws: WormholeError.self, "\(launch)") {
         try PeerLaunch.Registry(in: scene.container).set(launch, for: "p")
       }
     }
-    #expect(throws: AppGroupError.self) {
+    #expect(throws: WormholeError.self) {
       try PeerLaunch.Registry(in: scene.container).set(PeerLaunch(program: "/bin/sh"), for: "")
     }
     let whole = PeerLaunch(

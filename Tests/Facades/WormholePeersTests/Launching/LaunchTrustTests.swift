@@ -20,9 +20,9 @@ struct LaunchTrustTests {
   }
 
   private func expectRefusal(_ words: String) throws {
-    let error = try #require(throws: AppGroupError.self) { try scene.launch() }
+    let error = try #require(throws: WormholeError.self) { try scene.launch() }
     #expect(error.code == .notLaunched && error.reason.contains(words), "\(error)")
-    #expect(throws: AppGroupError.self) {
+    #expect(throws: WormholeError.self) {
       try Launcher.launch("p", for: .request, in: scene.container, until: nil)
     }
     #expect(try !Launcher.isLaunchable("p", for: .request, in: scene.container))
@@ -60,7 +60,7 @@ struct LaunchTrustTests {
     try shell("chmod 2770 .")
     defer { scene.makePrivate() }
     let container = try SharedContainer(url: scene.container.url, access: .group)
-    let error = try #require(throws: AppGroupError.self) {
+    let error = try #require(throws: WormholeError.self) {
       try PeerLaunch.Registry(in: container).set(PeerLaunch(program: "/bin/sh"), for: "p")
     }
     #expect(error.code == .notLaunched && error.reason.contains("2770"), "\(error)")
@@ -90,7 +90,7 @@ struct LaunchTrustTests {
     #expect(try !Launcher.launch("p", for: .request, in: container, until: .now + .seconds(20)))
     let session = try PeerSession("q", in: container)
     try session.enqueue(1, to: "p", options: .init(isUrgent: true))
-    let answer = try #require(throws: AppGroupError.self) { try session.request(1, to: "p") }
+    let answer = try #require(throws: WormholeError.self) { try session.request(1, to: "p") }
     #expect(answer.code == .unreachable, "\(answer)")
     #expect(throws: Errno.self) { try fileStatus(launch.arguments[0]) }
   }
@@ -105,18 +105,18 @@ struct LaunchTrustTests {
     ]
     for content in contents {
       try value.replace(with: content)
-      let error = try #require(throws: AppGroupError.self) { try scene.launch() }
+      let error = try #require(throws: WormholeError.self) { try scene.launch() }
       #expect(error.code == .damaged, "\(error)")
       #expect(try !Launcher.isLaunchable("p", for: .request, in: scene.container))
-      #expect(throws: AppGroupError.self) {
+      #expect(throws: WormholeError.self) {
         try PeerLaunch.Registry(in: scene.container).launch(of: "p")
       }
     }
     try FileDescriptor.open(value.path, [.writeOnly, .truncate]).close()
-    let error = try #require(throws: AppGroupError.self) { try scene.launch() }
+    let error = try #require(throws: WormholeError.self) { try scene.launch() }
     #expect(error.code == .damaged, "\(error)")
     // A link could lead to a file that passes.
     try shell("cd own/values/*launch%2Fp && mv value.plist other && ln -s other value.plist")
-    #expect(throws: AppGroupError.self) { try scene.launch() }
+    #expect(throws: WormholeError.self) { try scene.launch() }
   }
 }

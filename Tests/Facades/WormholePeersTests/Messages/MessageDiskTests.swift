@@ -27,13 +27,13 @@ struct MessageDiskTests {
     try mounts.run("(cat /dev/zero >disk/filling) 2>/dev/null || true")
 
     for options in [PeerMessageOptions(), .init(durability: .durable, keepsReceipt: true)] {
-      let error = try #require(throws: AppGroupError.self) {
+      let error = try #require(throws: WormholeError.self) {
         try phone.enqueue(3, to: "watch", options: options)
       }
       #expect(error.code == .noSpace && error.remedy?.contains("df") == true, "\(error)")
       #expect(error.reason.contains("/disk/own/queues/"), "\(error)")
     }
-    let error = try #require(throws: AppGroupError.self) {
+    let error = try #require(throws: WormholeError.self) {
       try phone.setContext("after", for: "watch")
     }
     #expect(error.code == .noSpace)

@@ -31,7 +31,7 @@ struct MessageReceiverTests {
     }
     #expect(try await early.finalStatus(until: soon) == .processed)
     // It used to end the process.
-    let refusals = Mutex<[AppGroupError.Code]>([])
+    let refusals = Mutex<[WormholeError.Code]>([])
     receiver.handle(on: DispatchQueue(label: "second")) { error in
       refusals.withLock { $0.append(error.code) }
     } _: { _ in
@@ -81,7 +81,7 @@ struct MessageReceiverTests {
       what: "messages", queue: watch.queue(of: "watch", isFile: false), blocks: false
     ) { entry in
       guard tries.add(1, ordering: .relaxed).newValue > 2 else {
-        throw AppGroupError(.tooManyOpenFiles, "open a message", path: "", reason: "a test")
+        throw WormholeError(.tooManyOpenFiles, "open a message", path: "", reason: "a test")
       }
       return PeerMessage(entry, for: "watch")
     }
@@ -118,9 +118,9 @@ struct MessageReceiverTests {
     }
     try await Blocking.run { try eventually("it waits") { receiver.isAwaited } }
     receiver.close()
-    await #expect { try await waiter.value } throws: { ($0 as? AppGroupError)?.code == .notActive }
+    await #expect { try await waiter.value } throws: { ($0 as? WormholeError)?.code == .notActive }
     receiver.close()
-    let error = #expect(throws: AppGroupError.self) { try receiver.isIdle() }
+    let error = #expect(throws: WormholeError.self) { try receiver.isIdle() }
     #expect(error?.code == .notActive)
   }
 
@@ -129,11 +129,11 @@ struct MessageReceiverTests {
     try phone.enqueue(1, to: "watch")
     var first: PeerReceiver<PeerMessage>? = try watch.receiveMessages()
     let taken = try #require(try first?.next(until: .now))
-    let busy = #expect(throws: AppGroupError.self) { try watch.receiveMessages(until: .now) }
+    let busy = #expect(throws: WormholeError.self) { try watch.receiveMessages(until: .now) }
     #expect(busy?.code == .replaced && busy?.holder?.processID != nil)
     first = nil
     var second: PeerReceiver<PeerMessage>? = try watch.receiveMessages(until: .now)
-    let error = #expect(throws: AppGroupError.self) { try taken.acknowledge() }
+    let error = #expect(throws: WormholeError.self) { try taken.acknowledge() }
     #expect(error?.code == .replaced)
     let again = try #require(try second?.next(until: .now))
     #expect(again.isRedelivery && again.value == 1)
@@ -144,7 +144,7 @@ struct MessageReceiverTests {
       do {
         _ = try watch.receiveMessages(until: .now)
         return true
-      } catch let error as AppGroupError where error.code == .replaced {
+      } catch let error as WormholeError where error.code == .replaced {
         return false
       }
     }

@@ -63,7 +63,7 @@ struct MessageTests {
     #expect(try await secondEnd == .failed(reason: "no paper"))
     let late = Task { try await phone.enqueue(3, to: "watch").finalStatus() }
     late.cancel()
-    await #expect { try await late.value } throws: { ($0 as? AppGroupError)?.code == .cancelled }
+    await #expect { try await late.value } throws: { ($0 as? WormholeError)?.code == .cancelled }
   }
 
   @Test("is found again with its outcome by a restarted sender, until it is cleared")
@@ -123,14 +123,14 @@ struct MessageTests {
   @Test("is refused with a sentence if its peer is impossible, or no peer would accept it")
   func refused() throws {
     for name in ["", String(repeating: "x", count: 101)] {
-      let error = #expect(throws: AppGroupError.self) { try phone.enqueue(1, to: name) }
+      let error = #expect(throws: WormholeError.self) { try phone.enqueue(1, to: name) }
       #expect(error?.code == .unsupportedValue && error?.peer == name)
     }
     let large = PropertyListValue.data(Data(count: SharedContainer.maximumValueBytes))
-    let error = #expect(throws: AppGroupError.self) { try phone.enqueue(large, to: "watch") }
+    let error = #expect(throws: WormholeError.self) { try phone.enqueue(large, to: "watch") }
     #expect(error?.code == .tooLarge, "\(error.map { "\($0)" } ?? "")")
     #expect(error?.description.hasPrefix("cannot send a message to \"watch\": ") == true)
-    #expect(throws: AppGroupError.self) {
+    #expect(throws: WormholeError.self) {
       try phone.enqueue(encoding: Int?.none, to: "watch")
     }
     #expect(try scene.drain().isEmpty)
@@ -182,7 +182,7 @@ struct MessageTests {
   func full() throws {
     phone.outbox.limit(to: .init(entries: 3, bytes: 1 << 20))
     for number in 0..<3 { try phone.enqueue(PropertyListValue(number), to: "watch") }
-    let error = #expect(throws: AppGroupError.self) { try phone.enqueue(3, to: "watch") }
+    let error = #expect(throws: WormholeError.self) { try phone.enqueue(3, to: "watch") }
     #expect(error?.code == .queueFull && error?.peer == "watch" && error?.remedy != nil)
     #expect(try scene.drain() == ["phone 0", "phone 1", "phone 2"])
     try phone.enqueue(3, to: "watch")
@@ -218,7 +218,7 @@ struct MessageTests {
     #expect(try first.decode(Ticket.self) == ticket)
     let second = try #require(try await receiver.next(until: .now))
     #expect(try second.decode(Int.self) == 42)
-    let error = #expect(throws: AppGroupError.self) { try second.decode(Ticket.self) }
+    let error = #expect(throws: WormholeError.self) { try second.decode(Ticket.self) }
     #expect(error?.code == .unexpectedValue && error?.peer == "phone")
   }
 }

@@ -199,7 +199,7 @@ import WormholeToolkit
     try eventually("it is reached again") {
       do {
         return try scene.session.request(2, to: "watch", until: .now + .seconds(1)) == 2
-      } catch let error as AppGroupError where error.code == .timedOut {
+      } catch let error as WormholeError where error.code == .timedOut {
         // The answer arrived while this one's mailbox was still missing.
         return false
       }

@@ -214,7 +214,7 @@ import WormholeToolkit
     await begun.suspend(until: nil)
     asking.cancel()
     await ended.suspend(until: nil)
-    let error = await #expect(throws: AppGroupError.self) { try await asking.value }
+    let error = await #expect(throws: WormholeError.self) { try await asking.value }
     #expect(error?.code == .cancelled)
   }
 
@@ -239,7 +239,7 @@ import WormholeToolkit
       scene.session.close()
       #expect(try watch.ask("peer-request watch phone 5").hasPrefix("error unreachable"))
     }
-    #expect(throws: AppGroupError.self) { try scene.session.confirmActive() }
+    #expect(throws: WormholeError.self) { try scene.session.confirmActive() }
   }
 
   @Test("A session that is activated while it is being closed has a mailbox if it is active")

@@ -38,13 +38,13 @@ struct RequestScene {
 }
 
 /// Runs a call, and returns its error as one between peers.
-func peerError(_ body: () throws -> Void) throws -> AppGroupError {
-  try #require(throws: AppGroupError.self) { try body() }
+func peerError(_ body: () throws -> Void) throws -> WormholeError {
+  try #require(throws: WormholeError.self) { try body() }
 }
 
 /// The ends of calls, in the order of their arrival.
 final class CallEnds: Sendable {
-  typealias End = Result<PropertyListValue, AppGroupError>
+  typealias End = Result<PropertyListValue, WormholeError>
 
   private let ends = Mutex<[(Int, End)]>([])
 
@@ -52,7 +52,7 @@ final class CallEnds: Sendable {
 
   var all: [(number: Int, end: End)] { ends.withLock { $0 } }
 
-  var codes: [AppGroupError.Code?] {
+  var codes: [WormholeError.Code?] {
     all.map { if case .failure(let error) = $0.end { error.code } else { nil } }
   }
 

@@ -187,15 +187,15 @@ import WormholeToolkit
     let answer = try await session.request(
       Question(text: "abc"), to: "watch", expecting: Answer.self)
     #expect(answer == Answer(length: 3))
-    let wrongAnswer = await #expect(throws: AppGroupError.self) {
+    let wrongAnswer = await #expect(throws: WormholeError.self) {
       _ = try await session.request(Question(text: "abc"), to: "watch", expecting: String.self)
     }
     #expect(wrongAnswer?.code == .unexpectedValue)
-    let wrongQuestion = await #expect(throws: AppGroupError.self) {
+    let wrongQuestion = await #expect(throws: WormholeError.self) {
       _ = try await session.request(5, to: "watch", expecting: Answer.self)
     }
     #expect(wrongQuestion?.code == .unexpectedValue)
-    let wrongSend = await #expect(throws: AppGroupError.self) {
+    let wrongSend = await #expect(throws: WormholeError.self) {
       try await session.send(5, to: "watch")
     }
     #expect(wrongSend?.code == .unexpectedValue)
@@ -210,12 +210,12 @@ import WormholeToolkit
     for _ in 0..<600 { deep = [deep] }
     #expect(try peerError { _ = try scene.session.request(deep, to: "watch") }.code == .tooLarge)
     let answer = deep
-    let thrown = Mutex<AppGroupError.Code?>(nil)
+    let thrown = Mutex<WormholeError.Code?>(nil)
     other.handleRequests(on: DispatchQueue(label: "test")) { request in
       do {
         try request.reply(answer)
       } catch {
-        thrown.withLock { $0 = (error as? AppGroupError)?.code }
+        thrown.withLock { $0 = (error as? WormholeError)?.code }
       }
     }
     let error = try peerError { _ = try scene.session.request(1, to: "watch") }

@@ -20,7 +20,7 @@ struct QuarantineTests {
       try lease.site.takeOver(lease.held, from: nil)
       try value.replace(with: 2)
       // When it is continued, then it gets an error.
-      let error = #expect(throws: AppGroupError.self) {
+      let error = #expect(throws: WormholeError.self) {
         try value.putAside(value.fileName, lease)
       }
       #expect(error?.code == .leaseLost)
@@ -60,7 +60,7 @@ struct WritingTrialTests {
       try container.tryWriting()
       for call in [SystemCall.openat, .write, .mkdirat] {
         let plan = Faults.Plan { found, _ in found == call ? .fail(.diskQuotaExceeded) : .proceed }
-        let error = #expect(throws: AppGroupError.self) {
+        let error = #expect(throws: WormholeError.self) {
           try Faults.$plan.withValue(plan) { try container.tryWriting() }
         }
         #expect(error?.code == .noSpace && error?.remedy?.contains("quota") == true, "\(call)")
@@ -83,7 +83,7 @@ struct WritingTrialTests {
     let after = try node.ask("kv/range", #"{"key":"AA==","range_end":"AA=="}"#)
     #expect(before.hasSuffix(after.suffix(200)), "no revision was made")
     _ = try node.ask("maintenance/alarm", #"{"action":"ACTIVATE","alarm":"NOSPACE"}"#)
-    let error = #expect(throws: AppGroupError.self) { try container.tryWriting() }
+    let error = #expect(throws: WormholeError.self) { try container.tryWriting() }
     #expect(error?.code == .noSpace, "\(String(describing: error))")
   }
 }

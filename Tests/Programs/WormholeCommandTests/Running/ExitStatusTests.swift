@@ -24,7 +24,7 @@ struct ExitStatusTests {
     let value = try directory.container().value("seats")
     // Given: this process has the lease. When: it wants the lease again, without waiting.
     let error = try value.update { _ in
-      #expect(throws: AppGroupError.self) { try value.replace(with: 1, until: .now) }
+      #expect(throws: WormholeError.self) { try value.replace(with: 1, until: .now) }
     }
     // Then:
     #expect(error.map { ExitStatus(of: $0) } == .deadline)
@@ -57,7 +57,7 @@ struct ExitStatusTests {
     let file = URL(filePath: directory.path + "/file")
     let presenter = try PrintingPresenter(file.path, PresenterEvent.backlog())
     let denying = Faults.Plan { _, _ in .fail(.accessDenied) }
-    let sending = #expect(throws: AppGroupError.self) {
+    let sending = #expect(throws: WormholeError.self) {
       try Faults.$plan.withValue(denying) { try peer.transfer(fileAt: file, to: "b") }
     }
     #expect(sending.map { ExitStatus(of: $0) } == .permission, "\(String(describing: sending))")
@@ -65,7 +65,7 @@ struct ExitStatusTests {
       try Faults.$plan.withValue(denying) { try FileCoordinator.addFilePresenter(presenter) }
     }
     #expect(presenting.map { ExitStatus(of: $0) } == .permission)
-    let missing = #expect(throws: AppGroupError.self) { try peer.transfer(fileAt: file, to: "b") }
+    let missing = #expect(throws: WormholeError.self) { try peer.transfer(fileAt: file, to: "b") }
     #expect(missing.map { ExitStatus(of: $0) } == .inputOutput)
   }
 
@@ -144,14 +144,14 @@ struct ExitStatusTests {
     "An etcd or a peer that does not answer is out of reach, and etcd late where there is a deadline"
   )
   func unreachable() {
-    let silence = AppGroupError(
+    let silence = WormholeError(
       .clusterUnreachable, "read \"a\"", path: "", reason: "it does not answer")
-    let between = AppGroupError(any: silence, "receive messages")
+    let between = WormholeError(any: silence, "receive messages")
     for error in [silence, between] as [any Error] {
       #expect(ExitStatus(of: error) == .outOfReach)
       #expect(ExitStatus(of: error, hasTimeout: true) == .deadline)
     }
-    let peer = AppGroupError(.unreachable, "ask", reason: "it is not there")
+    let peer = WormholeError(.unreachable, "ask", reason: "it is not there")
     #expect(ExitStatus(of: peer, hasTimeout: true) == .outOfReach)
   }
 

@@ -30,7 +30,7 @@ struct LockedRunTests {
         ).end(of: command, directory.path + "/c", access)
       }
     }
-    #expect((error.error as? AppGroupError)?.code == .overtaken, "\(error)")
+    #expect((error.error as? WormholeError)?.code == .overtaken, "\(error)")
     #expect(!directory.listing.contains("started"), "\(directory.listing)")
   }
 

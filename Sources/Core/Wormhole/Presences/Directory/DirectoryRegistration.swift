@@ -101,11 +101,11 @@ final class DirectoryRegistration: PresenceHold {
   // Its watch reports every takeover.
   func watchLoss() { if let loss { lossHandlers.report(loss) } }
 
-  var loss: AppGroupError? {
+  var loss: WormholeError? {
     do {
       try confirm(until: nil)
       return nil
-    } catch let error as AppGroupError where error.code == .leaseLost {
+    } catch let error as WormholeError where error.code == .leaseLost {
       return error
     } catch {
       // Too few descriptors, for example: the next look detects it.

@@ -31,7 +31,7 @@ extension PresenceDirectory {
   private static func id(in snapshot: PlainSnapshot) throws -> String? {
     do {
       return try snapshot.propertyList()?["id"]?.stringValue
-    } catch let error as AppGroupError where error.code == .damaged {
+    } catch let error as WormholeError where error.code == .damaged {
       // No process can claim the role through it.
       return nil
     }
@@ -269,7 +269,7 @@ final class DirectoryRoleAcquisition: Waiting {
           member, overtaking, isWorkStopped: isLooking && presence.isWorkStopped(of: member),
           at: presence.path)
       }
-    } catch let error as AppGroupError where error.code == .containerMissing {
+    } catch let error as WormholeError where error.code == .containerMissing {
       guard let (member, _, _) = waitsFor else { throw error }
       return .removed(member)
     }
@@ -292,7 +292,7 @@ final class DirectoryRoleAcquisition: Waiting {
     return current == nil || current == last && current != member.id ? member : nil
   }
 
-  private func busy(_ member: PresenceMember) -> AppGroupError {
+  private func busy(_ member: PresenceMember) -> WormholeError {
     presence.title.busy(member, path: presence.path)
   }
 }

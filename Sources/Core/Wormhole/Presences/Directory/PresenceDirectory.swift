@@ -155,7 +155,7 @@ package struct PresenceDirectory: PresenceStore {
         names.append((entry.name.text, id))
       }
       guard count <= Self.maximumEntries else {
-        throw AppGroupError(
+        throw WormholeError(
           .tooLarge, "look who is present", path: directory.path,
           reason: "there are more than \(Self.maximumEntries) files",
           remedy: "remove what is not the container's")

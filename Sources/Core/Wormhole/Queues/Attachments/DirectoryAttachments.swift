@@ -130,7 +130,7 @@ final class DirectoryStage: AttachmentStage {
         try directory.descriptor.synchronize()
         try queue.openOrMake().synchronize(AttachmentPlace.directory)
       } catch let error as Errno where error == .noSuchFile {
-        throw AppGroupError(
+        throw WormholeError(
           .leaseLost, "send a file to \"\(queue.name)\"", path: path,
           reason: "another process has taken this transfer over, because this one was stopped")
       }

@@ -25,7 +25,7 @@ package struct QueueAttachment: Sendable {
 
   /// Returns its state.
   ///
-  /// - Throws: `AppGroupError`: `leaseLost` if this consumer was replaced; `notAValue` for anything
+  /// - Throws: `WormholeError`: `leaseLost` if this consumer was replaced; `notAValue` for anything
   ///   other than a regular file of the container's user; otherwise errors of the file system.
   package func condition() throws -> Condition {
     try withPlace { place in
@@ -60,7 +60,7 @@ package struct QueueAttachment: Sendable {
       switch error {
       case .noSuchFile: return nil
       case .tooManyLinks, .noSuchDevice, .isDirectory:
-        throw AppGroupError(
+        throw WormholeError(
           .notAValue, "open an attachment of \"\(batch.queue.name)\"", path: path,
           reason: "it is not a regular file of the container's owner")
       default: throw error
@@ -155,7 +155,7 @@ package protocol AttachmentStage: Sendable {
   ///   - status: the status of the source when it was opened; its size is the amount copied.
   ///   - check: called between pieces of at most 8 MiB; what it throws ends the copy.
   ///   - copied: called after each piece.
-  /// - Throws: what `check` throws; `AppGroupError`: errors of the engine, and `leaseLost` if
+  /// - Throws: what `check` throws; `WormholeError`: errors of the engine, and `leaseLost` if
   ///   another process took this transfer over. The caller removes the parts then.
   func copy(
     _ source: borrowing FileDescriptor, _ status: FileStatus, durability: Durability,
@@ -171,14 +171,14 @@ extension QueueSender {
   ///   - bytes: the size of its content.
   ///   - batch: that of an entry of another queue that is being forwarded: the attachment is begun
   ///     only if that entry's consumer was not replaced.
-  /// - Throws: `AppGroupError`: errors of the engine; `tooLarge` for a file beyond the limit of
+  /// - Throws: `WormholeError`: errors of the engine; `tooLarge` for a file beyond the limit of
   ///   etcd; `unsupportedValue` for any other id; `leaseLost` if the consumer was replaced.
   /// - Complexity: about ten system calls; on etcd one transaction.
   package func stage(
     _ id: String, bytes: Int64, for batch: TakenBatch? = nil
   ) throws -> any AttachmentStage {
     guard AttachmentPlace.isID(id) else {
-      throw AppGroupError(
+      throw WormholeError(
         .unsupportedValue, "begin an attachment of \"\(queue.name)\"", path: queue.path,
         reason: "\"\(id)\" cannot be its name")
     }
@@ -210,7 +210,7 @@ extension Queue {
 
   /// Returns the attachments that are not taken and whose names begin with a prefix.
   ///
-  /// - Throws: `AppGroupError` for errors of the engine, like all these methods.
+  /// - Throws: `WormholeError` for errors of the engine, like all these methods.
   /// - Complexity: one listing, and one check for each; on etcd one request.
   package func waitingAttachments(prefix: String) throws -> [WaitingAttachment] {
     try looking { try $0.waiting(prefix: prefix) }

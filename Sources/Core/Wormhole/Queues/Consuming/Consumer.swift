@@ -10,7 +10,7 @@ extension Queue {
   ///     is none". By default 10 seconds from now.
   ///   - attempts: after this many attempts, including those of earlier consumers, an entry that has
   ///     not ended fails: it is kept, and `failures()` lists it. By default any number.
-  /// - Throws: `AppGroupError.Code.timedOut`, whose `holder` is the current consumer; or errors of
+  /// - Throws: `WormholeError.Code.timedOut`, whose `holder` is the current consumer; or errors of
   ///   the file system.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func consume(
@@ -42,7 +42,7 @@ extension Queue {
   ///   - deadline: how long to wait for a consumer that has the queue alone; by default 10 seconds
   ///     from now.
   ///   - attempts: see `consume`.
-  /// - Throws: `AppGroupError`: as `consume`.
+  /// - Throws: `WormholeError`: as `consume`.
   /// - Complexity: as `consume`, and a registration; watches begin with the second entry or a wait.
   ///   Beside other workers, a look every three seconds at one of them, however many there are.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
@@ -83,7 +83,7 @@ extension Queue {
     return StepwiseWait {
       do {
         return try entry.step().then { .done(QueueConsumer(self, terms, wake: wake, tenure: $0)) }
-      } catch let error as AppGroupError
+      } catch let error as WormholeError
         where error.code == .leaseLost && !LeaseFault.failingToJoin.isActive
       {
         // Stopped while it joined, and replaced: it has begun nothing.
@@ -116,7 +116,7 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
     var tenure: ConsumerTenure<Content>
     var count = 1
     /// Why it has to join again.
-    var loss: AppGroupError?
+    var loss: WormholeError?
     var isClosed = false
     /// The latch of a caller of `next` that joins again.
     var turn: WakeLatch?
@@ -168,7 +168,7 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
   /// Returns whether no entry waits, not even a delayed one, and every taken entry is
   /// acknowledged.
   ///
-  /// - Throws: `AppGroupError.Code.leaseLost` after this consumer was replaced, until `next` has
+  /// - Throws: `WormholeError.Code.leaseLost` after this consumer was replaced, until `next` has
   ///   joined again; otherwise as `next`.
   /// - Complexity: two listings, of waiting and of taken entries.
   public func isIdle() throws -> Bool { try isIdle(countsTaken: true) }
@@ -201,7 +201,7 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
   ///
   /// - Parameter deadline: how long to wait; a past deadline means "only if there is one now".
   /// - Returns: nil once the deadline has passed.
-  /// - Throws: `AppGroupError.Code.invalidToken` after it was closed, or errors of the file
+  /// - Throws: `WormholeError.Code.invalidToken` after it was closed, or errors of the file
   ///   system.
   /// - Complexity: one rename, open, fstat, read and close for all entries that were stored
   ///   together; a scan of everything that waits once the entries of the last scan are taken. Once
@@ -312,7 +312,7 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
         try confirmOpen()
       }
       return step
-    } catch let error as AppGroupError {
+    } catch let error as WormholeError {
       entry = nil
       switch error.code {
       case .timedOut where deadline.hasPassed: return .done(nil)
@@ -350,7 +350,7 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
 
   private func confirmOpen() throws {
     guard state.withLock(\.isClosed) else { return }
-    throw AppGroupError(
+    throw WormholeError(
       .invalidToken, "consume \"\(queue.name)\"", path: queue.path, reason: "it was closed",
       remedy: "consume again")
   }
@@ -384,7 +384,7 @@ public struct ConsumerEntries<Content: Codable & Sendable>: AsyncSequence, Senda
     {
       do {
         return try await consumer.next()
-      } catch let error as AppGroupError where error.code == .invalidToken {
+      } catch let error as WormholeError where error.code == .invalidToken {
         return nil
       }
     }

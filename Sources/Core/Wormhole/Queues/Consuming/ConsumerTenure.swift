@@ -94,13 +94,13 @@ final class ConsumerTenure<Content: Codable & Sendable>: Sendable {
 
   func takesNoMore() { deliveries.isFinal.store(true, ordering: .relaxed) }
 
-  func noteLoss(until deadline: ContinuousClock.Instant?) throws -> AppGroupError {
+  func noteLoss(until deadline: ContinuousClock.Instant?) throws -> WormholeError {
     let remedy = terms.joinsAgain ? "it joins again by itself" : "consume again"
     do {
       try registration?.confirm(until: deadline)
       try place.noteLoss()
       return queue.replaced(remedy: remedy)
-    } catch let error as AppGroupError where error.isLossOfConsumer {
+    } catch let error as WormholeError where error.isLossOfConsumer {
       return queue.replaced(by: error.holder, remedy: remedy)
     }
   }
@@ -126,7 +126,7 @@ final class ConsumerTenure<Content: Codable & Sendable>: Sendable {
 extension Error {
   /// Whether it means that a consumer's own directory, or the container, is gone; on etcd its key.
   var isLossOfConsumer: Bool {
-    let code = (self as? AppGroupError)?.code
+    let code = (self as? WormholeError)?.code
     return self as? Errno == .noSuchFile || code == .leaseLost || code == .containerMissing
   }
 }
@@ -134,8 +134,8 @@ extension Error {
 extension Queue {
   package func replaced(
     by holder: LeaseHolder? = nil, remedy: String = "go on with the next entry"
-  ) -> AppGroupError {
-    AppGroupError(
+  ) -> WormholeError {
+    WormholeError(
       .leaseLost, "consume \"\(name)\"", path: path,
       reason: (holder.map { "\($0)," } ?? "another consumer")
         + " has replaced this one, because it was stopped, or the queue was removed; what was not "

@@ -29,7 +29,7 @@ extension Queue {
   ///   - concurrency: How many entries this process handles at a time.
   ///   - grace: The time that the entries in hand have to end after the task was cancelled.
   ///   - handler: Handles an entry, in a task of its own.
-  /// - Throws: `AppGroupError` if entries can no longer be taken, for an error that does not pass by
+  /// - Throws: `WormholeError` if entries can no longer be taken, for an error that does not pass by
   ///   itself. The entries in hand end first, as after a cancellation.
   /// - Complexity: As `QueueConsumer.next` and `QueueEntry.acknowledge`, and a thread for that.
   public func work(
@@ -109,7 +109,7 @@ private struct QueueWork<Content: Codable & Sendable>: Sendable {
     while true {
       do {
         return try await queue.work(until: .now + .seconds(86_400), attempts: attempts)
-      } catch AppGroupError.Code.timedOut {
+      } catch WormholeError.Code.timedOut {
         continue
       }
     }

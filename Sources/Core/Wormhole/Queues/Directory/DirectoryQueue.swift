@@ -203,7 +203,7 @@ struct DirectoryQueue: QueueStore {
     } catch {
       // The new entry is stored, so the call has done its work.
       Diagnostics.report(
-        AppGroupError(
+        WormholeError(
           .inputOutput, "withdraw older entries with the key \"\(key)\" from \"\(queue.name)\"",
           path: path, reason: "\(error)",
           remedy: "they may be delivered, too; the next send with the key tries again"))

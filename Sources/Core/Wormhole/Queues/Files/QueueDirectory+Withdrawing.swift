@@ -74,7 +74,7 @@ extension Lease {
       switch error {
       case .noSuchFile: return false
       case .unsupported:
-        throw AppGroupError(
+        throw WormholeError(
           .inputOutput, "withdraw an entry", path: site.path,
           reason: "its file system cannot exchange two files (renameat2(2), RENAME_EXCHANGE)",
           remedy: "let its consumer have it, or keep the container on another file system",

@@ -76,7 +76,7 @@ package final class Change<Result: Sendable>: Waiting {
       } catch let error as Errno where error == .staleHandle || isUnprepared(error) {
         // The value's directory was removed, perhaps with the whole container.
         guard ContinuousClock.now < terms.deadline else {
-          throw AppGroupError(
+          throw WormholeError(
             .timedOut, "change the value", path: path,
             reason: "the deadline passed while another process removed its empty directory",
             remedy: "try again, or with a later deadline", errorNumber: error.rawValue)
@@ -141,15 +141,15 @@ extension ChangeTerms {
   func attempt<Result>(
     under lease: Lease?, _ path: @autoclosure () -> String, _ work: () throws -> Result
   ) throws -> Result? {
-    let loss: AppGroupError
+    let loss: WormholeError
     do {
       return try work()
     } catch let error as BodyError {
-      guard LeaseFault.repeatingForClosure.isActive, let cause = error.cause as? AppGroupError,
+      guard LeaseFault.repeatingForClosure.isActive, let cause = error.cause as? WormholeError,
         cause.code == .leaseLost
       else { throw error.cause }
       loss = cause
-    } catch let error as AppGroupError where error.code == .leaseLost {
+    } catch let error as WormholeError where error.code == .leaseLost {
       loss = error
     } catch let error as Errno where error == .noSuchFile {
       // A step before publishing found the lease's directory removed.

@@ -126,7 +126,7 @@ struct TransactionWork<Result: Sendable>: Sendable {
     do {
       return try lease.nameInLease(part, at: directory)
     } catch let error as Errno where [.notPermitted, .unsupported, .noFunction].contains(error) {
-      throw AppGroupError.unsuitableFileSystem(container, "hard links", error: error)
+      throw WormholeError.unsuitableFileSystem(container, "hard links", error: error)
     }
   }
 

@@ -58,7 +58,7 @@ extension ValueFile {
         file.readToEnd(expectedBytes: Int(status.size), maximumBytes: .max), status, lease: lease)
     }
     guard try file.status().isMarked else {
-      throw AppGroupError.unsuitableFileSystem(container, "permissions")
+      throw WormholeError.unsuitableFileSystem(container, "permissions")
     }
   }
 
@@ -76,11 +76,11 @@ extension ValueFile {
   }
 }
 
-extension AppGroupError {
+extension WormholeError {
   static func unsuitableFileSystem(
     _ container: SharedContainer, _ feature: String, error: Errno = .unsupported
-  ) -> AppGroupError {
-    AppGroupError(
+  ) -> WormholeError {
+    WormholeError(
       .inputOutput, "change several values", path: container.root.path,
       reason: "its file system has no \(feature)", remedy: "keep the container on another one",
       errorNumber: error.rawValue)

@@ -79,7 +79,7 @@ package final class ValueFile: ValueStore {
     if let found, !found.isMarked { return Version(found) }
     do {
       return try snapshot(limits: .standard).version
-    } catch let error as AppGroupError {
+    } catch let error as WormholeError {
       // It cannot be read, but it is still a publication.
       guard let found else { throw error }
       return Version(found)
@@ -130,8 +130,8 @@ package final class ValueFile: ValueStore {
       bytes: bytes, version: Version(status), of: self, record: record, standsInFrom: published)
   }
 
-  private func tooLarge(_ count: Int, _ limits: PropertyListLimits) -> AppGroupError {
-    AppGroupError(
+  private func tooLarge(_ count: Int, _ limits: PropertyListLimits) -> WormholeError {
+    WormholeError(
       .tooLarge, "read the value", path: path,
       reason: "it has \(count) bytes, more than the limit of \(limits.maximumBytes)",
       remedy: "raise the limit, or remove the file")
@@ -176,8 +176,8 @@ package final class ValueFile: ValueStore {
     }
   }
 
-  private func notAValue(_ reason: String) -> AppGroupError {
-    AppGroupError(
+  private func notAValue(_ reason: String) -> WormholeError {
+    WormholeError(
       .notAValue, "read the value", path: path, reason: reason,
       remedy: "remove it: rm -r '\(path)'")
   }

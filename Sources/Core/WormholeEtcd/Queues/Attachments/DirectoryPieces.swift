@@ -36,7 +36,7 @@ struct DirectoryPieces: FilePieces {
       try exists(queue, at: directory.rawValue)
     }
     guard !isThere else { return }
-    throw AppGroupError(
+    throw WormholeError(
       .notSupported, "find the pieces of a file", path: files,
       reason: "it has no piece of this queue",
       remedy: "mount the directory that files= names on its sender's machine; the file waits")

@@ -47,7 +47,7 @@ extension EtcdQueue: AttachmentStore {
 
   private func pieces(of manifest: AttachmentManifest) throws -> any FilePieces {
     guard let pieces = pieces(inDirectory: manifest.isInDirectory) else {
-      throw AppGroupError(
+      throw WormholeError(
         .notSupported, "find the pieces of a file", path: path,
         reason: "they are in a directory of the sender's location, which this one does not name",
         remedy: "add files=DIRECTORY to the location on every machine")
@@ -250,7 +250,7 @@ extension EtcdQueue: AttachmentStore {
     guard let whole = manifest.whole else { return false }
     let limit = container.location.fileLimit
     guard manifest.size <= limit else {
-      throw AppGroupError(
+      throw WormholeError(
         .notSupported, "receive a file", path: path,
         reason: "it has \(manifest.size) bytes, and this location's limit is \(limit)",
         remedy: "raise file-limit= in the location on this machine; the file waits")

@@ -19,7 +19,7 @@ final class EtcdStage: AttachmentStage {
     self.store = store
     let (queue, limit) = (store.queue, store.container.location.fileLimit)
     guard bytes <= limit else {
-      throw AppGroupError(
+      throw WormholeError(
         .tooLarge, "send a file to \"\(queue.name)\"", path: queue.path,
         reason: "it has \(bytes) bytes, and a file on etcd at most \(limit)",
         remedy: "raise file-limit in the container's location, or send the place of the file")
@@ -83,7 +83,7 @@ final class EtcdStage: AttachmentStage {
       whole.checksum = hash.value
       manifest.whole = whole
       guard try store.complete(id, manifest, begun: begun) else {
-        throw AppGroupError(
+        throw WormholeError(
           .leaseLost, "send a file to \"\(store.queue.name)\"", path: store.location(of: id),
           reason: "this process was not heard of for too long, "
             + "or another one has taken this transfer over")

@@ -30,7 +30,7 @@ package struct ContainerBackup {
   ///     `.wormhole-backup-`.
   ///   - deadline: Checked between all steps, and several times a second.
   /// - Returns: What was copied.
-  /// - Throws: `AppGroupError`, as `ContainerCopy.run`; an error of a program. Then the written
+  /// - Throws: `WormholeError`, as `ContainerCopy.run`; an error of a program. Then the written
   ///   bytes are incomplete, and `restore` refuses them.
   package func run(
     _ name: String, to output: Int32, stagedIn directory: String,
@@ -73,7 +73,7 @@ package struct ContainerBackup {
         // A socket is useless without its process.
         if fault == .socket { return }
         faults.add(
-          AppGroupError(
+          WormholeError(
             .notSupported, "back up the entry",
             path: copy.source.location + String(decoding: bytes, as: UTF8.self),
             reason: "an archive cannot have it, because it is \(fault.words)",
@@ -95,7 +95,7 @@ package struct ContainerBackup {
   ///   - directory: The place of a copy during the call, if the container will be on etcd; for a
   ///     directory the copy is beside it. Its name contains `.wormhole-restore-`.
   ///   - check: Called between all steps, and several times a second; its errors end the work.
-  /// - Throws: `AppGroupError`: `damaged` for anything but a whole archive; `formatTooNew`; otherwise as
+  /// - Throws: `WormholeError`: `damaged` for anything but a whole archive; `formatTooNew`; otherwise as
   ///   `ContainerCopy.run`, or an error of a program.
   package static func restore(
     _ name: String, from input: Int32, to location: String, group: String?,
@@ -160,11 +160,11 @@ package struct ContainerBackup {
     } catch let failure as ProgramPair.Failure {
       throw failure.reported(action, path: failure.isOfTar ? tree : archive)
     } catch let error as Errno {
-      throw AppGroupError.refused(action, path: archive, error)
+      throw WormholeError.refused(action, path: archive, error)
     }
   }
 
-  private static func damaged(_ name: String, _ action: String, _ reason: String) -> AppGroupError {
-    AppGroupError(.damaged, action, path: name, reason: "the backup is damaged: \(reason)")
+  private static func damaged(_ name: String, _ action: String, _ reason: String) -> WormholeError {
+    WormholeError(.damaged, action, path: name, reason: "the backup is damaged: \(reason)")
   }
 }

@@ -54,11 +54,11 @@ extension ProgramPair.Failure {
     }
   }
 
-  func reported(_ action: String, path: String) -> AppGroupError {
+  func reported(_ action: String, path: String) -> WormholeError {
     if let errorNumber { return .refused(action, path: path, errorNumber) }
     var remedy: String?
     if end == nil { remedy = "install GNU tar and gzip, in directories that PATH names" }
     if case .exited = end, !isUnderstood { remedy = "install GNU tar, and let PATH find it first" }
-    return AppGroupError(.inputOutput, action, path: path, reason: reason, remedy: remedy)
+    return WormholeError(.inputOutput, action, path: path, reason: reason, remedy: remedy)
   }
 }

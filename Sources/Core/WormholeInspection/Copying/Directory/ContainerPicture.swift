@@ -85,7 +85,7 @@ final class ContainerPicture {
     } + trees.pass()
   }
 
-  /// - Throws: `AppGroupError.timedOut` if there were changes all the time.
+  /// - Throws: `WormholeError.timedOut` if there were changes all the time.
   func make() throws {
     defer { sign?.end() }
     _ = try pass()
@@ -118,7 +118,7 @@ final class ContainerPicture {
       }
       if isDone { return }
     }
-    throw AppGroupError(
+    throw WormholeError(
       .timedOut, "copy the container", path: root.path,
       reason: "files in it were changed all the time, by programs that do not wait for a copy",
       remedy: "stop them, and try again")

@@ -19,7 +19,7 @@ final class DirectoryTarget: CopyTarget {
   /// Takes the place of an empty directory. If a group's members share it, they share the
   /// container.
   ///
-  /// - Throws: `AppGroupError.nameCollision` if something else is at the path.
+  /// - Throws: `WormholeError.nameCollision` if something else is at the path.
   init(path: String, group: String?, isDurable: Bool = true) throws {
     self.isDurable = isDurable
     self.path = try SharedContainer.absolute(path)
@@ -41,7 +41,7 @@ final class DirectoryTarget: CopyTarget {
       guard status.kind == .directory,
         try FileDescriptor.open(path, [.readOnly, .directory]).entries().isEmpty
       else {
-        throw AppGroupError(
+        throw WormholeError(
           .nameCollision, "copy the container", path: path, reason: "something is there already",
           remedy: "name a directory that does not exist, or an empty one")
       }

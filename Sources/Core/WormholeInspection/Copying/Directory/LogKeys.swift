@@ -4,7 +4,7 @@ import Wormhole
 struct LogKeys {
   let log: PlainLog
 
-  /// - Throws: `AppGroupError.damaged` for a state that cannot be read: then the log is left out.
+  /// - Throws: `WormholeError.damaged` for a state that cannot be read: then the log is left out.
   func read(_ put: (CopiedKey) throws -> Void) throws {
     let snapshot = try log.value.snapshot()
     guard let state = try LogState.read(snapshot, at: log.value.path),

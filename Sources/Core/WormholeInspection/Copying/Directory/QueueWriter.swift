@@ -153,7 +153,7 @@ final class QueueWriter {
     let content = path + "/" + AttachmentPlace.content
     let found = contents[manifest.content] ?? Content()
     guard found.size == manifest.size, found.hash.value == manifest.whole?.checksum else {
-      throw AppGroupError(
+      throw WormholeError(
         .damaged, "copy the container", path: manifest.content,
         reason: "the \(found.size) bytes of this file differ from those that were sent",
         remedy: "let its receiver have it first, which reports it, or cancel it")

@@ -29,7 +29,7 @@ final class TreePicture {
   /// What the last pass could not look at.
   private var missed = NameFaults()
   /// What could not be copied, by its path.
-  private var unread: [[UInt8]: AppGroupError] = [:]
+  private var unread: [[UInt8]: WormholeError] = [:]
   private var known: [[UInt8]: (item: Item, manifest: TreeManifest)] = [:]
 
   /// - Parameters:
@@ -166,11 +166,11 @@ final class TreePicture {
 
   private func reported(
     _ error: TreeError, at path: [UInt8], in root: ContainerRoot
-  ) -> AppGroupError {
+  ) -> WormholeError {
     let action = "copy the container"
     let path = root.path + "/" + String(decoding: path, as: UTF8.self)
     guard case .refused(let refusal) = error.reason else {
-      return AppGroupError(.notAValue, action, path: path, reason: error.explanation)
+      return WormholeError(.notAValue, action, path: path, reason: error.explanation)
     }
     return .refused(action, path: path, refusal)
   }
@@ -317,7 +317,7 @@ struct BesideCopy {
   private let listing: NameFaults
   private let path: String
 
-  /// - Throws: `AppGroupError.nameCollision` if the directory has an entry with one of these names.
+  /// - Throws: `WormholeError.nameCollision` if the directory has an entry with one of these names.
   init(_ source: ContainerRoot, to path: String, check: @escaping () throws -> Void) throws {
     self.path = path
     var met = NameFaults()
@@ -332,7 +332,7 @@ struct BesideCopy {
     let handle = try target.handle()
     let directory = handle.descriptor.rawValue
     for item in items where try exists(FileName(bytes: item.path), at: directory) {
-      throw AppGroupError(
+      throw WormholeError(
         .nameCollision, "copy the container",
         path: path + "/" + String(decoding: item.path, as: UTF8.self),
         reason: "something is there already", remedy: "move it away")

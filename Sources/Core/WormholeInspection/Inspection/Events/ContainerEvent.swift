@@ -80,7 +80,7 @@ extension SharedContainer {
   /// - Parameters:
   ///   - isNew: Whether everything that already exists is reported as if it had just happened.
   ///   - hear: Called one at a time.
-  /// - Throws: `AppGroupError` if the container cannot be read.
+  /// - Throws: `WormholeError` if the container cannot be read.
   package func monitor(
     isNew: Bool = false, _ hear: @escaping @Sendable (ContainerEvent) -> Void
   ) throws -> any Watching {

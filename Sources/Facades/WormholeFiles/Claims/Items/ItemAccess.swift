@@ -107,7 +107,7 @@ package final class AccessTerms: Sendable {
   /// Throws if the access was cancelled.
   func check(_ action: String, path: String) throws {
     guard isCancelled.load(ordering: .acquiring) else { return }
-    throw AppGroupError(
+    throw WormholeError(
       .cancelled, action, path: path, reason: "the coordinator was asked to cancel it")
   }
 
@@ -167,9 +167,9 @@ package final class ItemAccess: Sendable {
 
   /// The reason for the loss of the access; nil if it was not taken over.
   ///
-  /// - Throws: `AppGroupError` if that is unknown.
+  /// - Throws: `WormholeError` if that is unknown.
   /// - Complexity: two system calls.
-  package func loss() throws -> AppGroupError? {
+  package func loss() throws -> WormholeError? {
     guard let claim else { return nil }
     let isStanding = try reporting(kind.action, path: location.text) { try claim.isStanding() }
     return isStanding ? nil : claim.overtaken()
@@ -177,7 +177,7 @@ package final class ItemAccess: Sendable {
 
   /// Like `loss()`, for when the program that inherited the access was killed: the process that
   /// kills it takes the access over a moment later.
-  package func lossOfKilled() throws -> AppGroupError? {
+  package func lossOfKilled() throws -> WormholeError? {
     if let loss = try loss() { return loss }
     guard let claim, claim.announced != nil else { return nil }
     return claim.overtaken()
@@ -186,7 +186,7 @@ package final class ItemAccess: Sendable {
   /// A sign of life for processes that do not see this one: they take over an access that has given
   /// none for an hour.
   ///
-  /// - Throws: `AppGroupError` if the access was taken over, or if that is unknown.
+  /// - Throws: `WormholeError` if the access was taken over, or if that is unknown.
   /// - Complexity: one rename.
   package func renew() throws {
     try reporting(kind.action, path: location.text) { try claim?.renew() }
@@ -217,7 +217,7 @@ package final class ItemAccess: Sendable {
       try lock.unlock()
       if let site = try ItemSite.open(location) { removal.add(site) }
     }
-    throw AppGroupError(
+    throw WormholeError(
       .overtaken, kind.action, path: location.text,
       reason:
         "the directory was replaced while it was read, because this process was stopped, or by "
@@ -232,7 +232,7 @@ extension [ItemAccess] {
   ///
   /// - Parameter isAny: whether an error of any kind can have that cause.
   package func lossBehind(_ error: any Error, isAny: Bool = false) -> any Error {
-    guard isAny || (error as? AppGroupError)?.code == .inputOutput,
+    guard isAny || (error as? WormholeError)?.code == .inputOutput,
       !(isAny ? LeaseFault.namingAccessorError : .namingMissingCopy).isActive
     else { return error }
     do {

@@ -83,7 +83,7 @@ final class ItemAcquisition: Waiting {
         leaveSite()
         // If no entry may be made there, readers only lock the item.
         guard kind.isReading, announcesPurpose,
-          (error as? AppGroupError)?.code == .permissionDenied
+          (error as? WormholeError)?.code == .permissionDenied
         else { throw error }
         announcesPurpose = false
         return .again
@@ -255,7 +255,7 @@ final class ItemAcquisition: Waiting {
       self.site = nil
       place = nil
       return .again
-    } catch let error as AppGroupError where error.code == .leaseLost {
+    } catch let error as WormholeError where error.code == .leaseLost {
       return .again
     } catch let error as Errno where error == .noSuchFile {
       // This process was stopped with the lease so long that others took it over and removed the
@@ -349,7 +349,7 @@ final class ItemAcquisition: Waiting {
 
   private func timeout(
     _ holder: LeaseHolder?, _ what: String = "the item", _ patience: String? = nil
-  ) -> AppGroupError {
+  ) -> WormholeError {
     .timedOut(kind.action, path: location.text, holder: holder, of: what, patience)
   }
 

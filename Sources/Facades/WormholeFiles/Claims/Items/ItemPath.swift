@@ -151,12 +151,12 @@ extension ItemPath {
         if let found = asWritten(path) { return found }
         let place = try resolved(path, followingLink, takesMissing: false)
         guard place.bytes.count > 1 else {
-          throw AppGroupError(
+          throw WormholeError(
             .notAnItem, action, path: path, reason: "the root directory is in no directory")
         }
         return (place, nil)
       } catch let error as Errno where error == .noSuchFile {
-        throw AppGroupError(
+        throw WormholeError(
           .directoryMissing, action, path: ItemPath(path).parent.text,
           reason: "there is no such directory", remedy: "make it first",
           errorNumber: error.rawValue)
@@ -336,7 +336,7 @@ extension ItemPath {
       let place = try ItemPath.find(path, followingLink: false).place
       let isThere = try place.status()?.isSameFile(as: status) == true
       return place != self && isThere ? place : nil
-    } catch let error as AppGroupError where error.code == .directoryMissing {
+    } catch let error as WormholeError where error.code == .directoryMissing {
       return nil
     }
   }

@@ -110,7 +110,7 @@ final class ItemPublication: Waiting {
       $0.bytes.isEmpty ? "the directory itself" : $0.text
     }
     guard changes.isEmpty else {
-      throw AppGroupError.conflict(
+      throw WormholeError.conflict(
         path: location.text, entries: Array(changes.prefix(named)), areMore: changes.count > named)
     }
     compared = old
@@ -121,11 +121,11 @@ final class ItemPublication: Waiting {
       return try claim.site.step(toLease: &request, until: deadline, "publish the item") { lease in
         try publish(change, under: lease)
       }
-    } catch let error as AppGroupError where error.code == .leaseLost {
+    } catch let error as WormholeError where error.code == .leaseLost {
       request = nil
       // This process was stopped here. The copy is still in the claim, or the claim is gone.
       guard isInLease else { return .again }
-      throw AppGroupError.overtaken(
+      throw WormholeError.overtaken(
         "publish the item", path: location.text, by: error.holder)
     } catch let error as Errno where error == .staleHandle {
       throw claim.overtaken()
@@ -149,7 +149,7 @@ final class ItemPublication: Waiting {
       try claim.beginPublishing()
       return try wait(for: other.name.holder, "the item")
     }
-    guard try isCurrent() else { throw AppGroupError.conflict(path: location.text) }
+    guard try isCurrent() else { throw WormholeError.conflict(path: location.text) }
     if case .replaced(let status) = change {
       ItemPublisher.mark(claim.copyPath, status)
     }
@@ -185,7 +185,7 @@ final class ItemPublication: Waiting {
   // Beside the item, where its owner looks for it.
   private func keepingCopy(_ error: any Error) -> any Error {
     // Even if others had the item all the time: the accessor has done its work.
-    guard let conflict = error as? AppGroupError,
+    guard let conflict = error as? WormholeError,
       [.conflict, .timedOut].contains(conflict.code)
     else { return error }
     let path = KeptCopies(item: location).newPath()
@@ -215,7 +215,7 @@ final class ItemPublication: Waiting {
       try lease.moveOut(
         entry, to: item, isFileForFile ? .replace : old == nil ? .keep : .exchange)
     } catch let error as Errno where error == .deviceBusy {
-      throw AppGroupError(
+      throw WormholeError(
         .notAnItem, "publish the item", path: location.text,
         reason: "another file or file system is mounted on it, so nothing can take its place",
         remedy: "change it in place, or change what is mounted there")

@@ -110,7 +110,7 @@ package final class ItemSite: Sendable {
       where [.accessDenied, .notDirectory, .tooManyLinks].contains(error)
     {
       return nil
-    } catch let error as AppGroupError where isOwn && error.code == .unsafe {
+    } catch let error as WormholeError where isOwn && error.code == .unsafe {
       return nil
     }
   }
@@ -155,8 +155,8 @@ package final class ItemSite: Sendable {
     throw Errno.staleHandle
   }
 
-  private static func ofOtherUser(_ location: ItemPath, _ path: String) -> AppGroupError {
-    AppGroupError(
+  private static func ofOtherUser(_ location: ItemPath, _ path: String) -> WormholeError {
+    WormholeError(
       .permissionDenied, "coordinate the item", path: location.text,
       reason: "another user has it, or had it and was killed: '\(path)' belongs to that user",
       remedy:
@@ -165,9 +165,9 @@ package final class ItemSite: Sendable {
       errorNumber: Errno.accessDenied.rawValue)
   }
 
-  private static func unwritable(_ location: ItemPath, _ error: Errno) -> AppGroupError {
-    let refusal = AppGroupError.refused("", path: location.parent.text, error).reason
-    return AppGroupError(
+  private static func unwritable(_ location: ItemPath, _ error: Errno) -> WormholeError {
+    let refusal = WormholeError.refused("", path: location.parent.text, error).reason
+    return WormholeError(
       .permissionDenied, "coordinate the item", path: location.text,
       reason:
         "nothing can be made in its directory (\(refusal)), where a hidden directory lies beside "
@@ -183,7 +183,7 @@ package final class ItemSite: Sendable {
       return try fileStatus(location.parent.text + "/", followingLinks: true)
     } catch {
       guard error == .noSuchFile || error == .notDirectory else { throw error }
-      throw AppGroupError(
+      throw WormholeError(
         .directoryMissing, "find the item", path: location.text,
         reason: "there is no directory '\(location.parent.text)' any more",
         errorNumber: error.rawValue)
@@ -217,7 +217,7 @@ package final class ItemSite: Sendable {
       if Program.effectiveUser == 0, try location.status()?.owner == status.owner { return access }
     }
     let mode = String(status.permissions, radix: 8)
-    throw AppGroupError(
+    throw WormholeError(
       .unsafe, "coordinate the item", path: location.text,
       reason: "'\(path)' belongs to user \(status.owner) and has mode \(mode)",
       remedy: "if nobody coordinates the item, rm -r '\(path)'")
@@ -244,7 +244,7 @@ package final class ItemSite: Sendable {
     let step: WaitingStep<Lease>
     do {
       step = try current.step()
-    } catch var error as AppGroupError {
+    } catch var error as WormholeError {
       // It names the hidden directory.
       (error.action, error.path) = (action, location.text)
       throw error

@@ -44,7 +44,7 @@ extension CommandDescription {
     let done: ContainerCopy.Summary
     do {
       done = try copy.run(to: place, until: arguments.deadline())
-    } catch let error as AppGroupError
+    } catch let error as WormholeError
       where error.code == .timedOut && error.holder != nil && !copy.allowsUse
     {
       throw CommandError(
@@ -108,7 +108,7 @@ extension CommandDescription {
     let done: ContainerCopy.Summary
     do {
       done = try run("standard output", 1, in: nil)
-    } catch let error as AppGroupError where error.errorNumber == Errno.brokenPipe.rawValue {
+    } catch let error as WormholeError where error.errorNumber == Errno.brokenPipe.rawValue {
       throw ExitStatus.brokenPipe
     }
     environment.showProgress(nil)
@@ -191,7 +191,7 @@ extension CommandDescription {
           left.prefix(5).map(\.onOneLine).joined(separator: ", ") + (left.count > 5 ? ", ..." : "")
         environment.report("left in \(path), because it is not of the container: \(names)")
       }
-    } catch let error as AppGroupError where error.code == .timedOut {
+    } catch let error as WormholeError where error.code == .timedOut {
       throw CommandError(
         cannot: "destroy \(path)", because: "\(error.reason); end it first, or give --in-use",
         status: .inUse)

@@ -52,7 +52,7 @@ extension CommandDescription {
           environment.report("the container has more entries than doctor reads")
         }
       }
-    } catch let error as AppGroupError {
+    } catch let error as WormholeError {
       findings = [Findings.refused(error)]
       if [.clusterUnreachable, .timedOut].contains(error.code) {
         findings += try ClusterFindings.ofMembers(at: arguments.container.place().location)
@@ -103,7 +103,7 @@ private enum QuarantineKind: String {
 private struct Repairs {
   var swept = SharedContainer.SweepReport()
   /// The failures of the other repairs.
-  var failures: [AppGroupError] = []
+  var failures: [WormholeError] = []
   /// What was put aside.
   var quarantined: String?
   /// The name to be put aside, if it has no file.
@@ -132,7 +132,7 @@ private func act(_ arguments: ParsedArguments, on container: SharedContainer) th
     } else {
       repairs.missing = value.identifier
     }
-  } catch let error as AppGroupError {
+  } catch let error as WormholeError {
     repairs.failures.append(error)
   }
   return repairs

@@ -144,7 +144,7 @@ private struct KnownUnderName {
     do {
       bytes = try snapshot.bytes()?.count
       _ = try snapshot.propertyList()
-    } catch let error as AppGroupError {
+    } catch let error as WormholeError {
       problem = error.briefReason
     }
     members["value"] = PropertyListValue.object([

@@ -71,7 +71,7 @@ private struct PeerServer {
         environment.report(error)
         try request.fail("\(error)")
       }
-    } catch let error as AppGroupError {
+    } catch let error as WormholeError {
       // The sender has ended, for example; the next request is not affected.
       environment.report(error)
     }

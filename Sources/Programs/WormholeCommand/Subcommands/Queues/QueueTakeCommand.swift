@@ -221,7 +221,7 @@ extension ParsedArguments {
       do {
         return try queue.work(
           until: min(deadline, .now + Self.joiningTime), attempts: attempts)
-      } catch let error as AppGroupError where error.code == .timedOut {
+      } catch let error as WormholeError where error.code == .timedOut {
         let holder = error.holder.map { "\($0)," } ?? "another process"
         let reason = "\(holder) is its only consumer"
         guard deadline > .now else {

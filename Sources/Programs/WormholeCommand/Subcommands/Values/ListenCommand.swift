@@ -54,7 +54,7 @@ extension CommandDescription {
           variables: CommandVariable.common(
             identifier: identifier, time: publisher?.date,
             sender: publisher.map { $0.peer ?? $0.program }))
-      } catch let error as AppGroupError {
+      } catch let error as WormholeError {
         // A value that cannot be read is reported, and does not count.
         environment.report(error)
         return nil

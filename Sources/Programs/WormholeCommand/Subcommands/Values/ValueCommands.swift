@@ -86,7 +86,7 @@ extension CommandDescription {
           isFound = true
           let line = arguments.line(of: message, snapshot, identifier, isOneOfSeveral: namesEach)
           try environment.print(arguments.bytes(line, of: identifier.quoted))
-        } catch let error where namesEach && (error is AppGroupError || isUnprintable(error)) {
+        } catch let error where namesEach && (error is WormholeError || isUnprintable(error)) {
           isFound = true
           environment.report(error)
           status = ExitStatus(of: error)
@@ -145,7 +145,7 @@ extension CommandDescription {
           environment.report(CommandError.no("remove \(identifier.quoted)", because: reason))
           status = .no
         }
-      } catch let error as AppGroupError {
+      } catch let error as WormholeError {
         // A value that cannot be removed does not keep the others from being removed.
         environment.report(error)
         status = ExitStatus(of: error)
@@ -184,7 +184,7 @@ extension SharedContainer {
     return try valueIdentifiers().filter { name in
       guard pattern.matches(name) else { return false }
       // One that cannot be looked at is one of them: what is done with it reports why.
-      do { return try exists(name) } catch is AppGroupError { return true }
+      do { return try exists(name) } catch is WormholeError { return true }
     }
     .sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }

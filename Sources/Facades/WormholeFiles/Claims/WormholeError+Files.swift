@@ -6,11 +6,11 @@ package import WormholeSystem
 /// ```swift
 /// do {
 ///   try FileCoordinator().coordinate(writingItemAt: file) { url in try Data().write(to: url) }
-/// } catch let error as AppGroupError where error.code == .conflict {
+/// } catch let error as WormholeError where error.code == .conflict {
 ///   print(error, error.keptCopy ?? "")        // where the change is that was not published
 /// }
 /// ```
-extension AppGroupError.Code {
+extension WormholeError.Code {
   /// The access was taken over from this process, because it was stopped or took longer than its
   /// term; nothing of its change is visible.
   public static let overtaken = Self("overtaken")
@@ -26,14 +26,14 @@ extension AppGroupError.Code {
   public static let unsafe = Self("unsafe")
 }
 
-extension AppGroupError {
+extension WormholeError {
   package static func timedOut(
     _ action: String, path: String, holder: LeaseHolder?, of thing: String = "the item",
     _ patience: String? = nil
-  ) -> AppGroupError {
+  ) -> WormholeError {
     let holding = holder?.holding ?? "held by another process"
     let isOwn = holder?.processID == Program.processID
-    return AppGroupError(
+    return WormholeError(
       .timedOut, action, path: path,
       reason: "the deadline passed with \(thing) \(holding)" + (patience ?? ""),
       remedy: isOwn
@@ -42,8 +42,8 @@ extension AppGroupError {
       holder: holder)
   }
 
-  package static func conflict(path: String) -> AppGroupError {
-    AppGroupError(
+  package static func conflict(path: String) -> WormholeError {
+    WormholeError(
       .conflict, "publish the item", path: path,
       reason: "it was changed since its copy was made, by an access of the same purpose or by a "
         + "program that does not coordinate; nothing of this change is visible",
@@ -51,16 +51,16 @@ extension AppGroupError {
   }
 
   /// Others changed entries of a directory since its copy was made.
-  package static func conflict(path: String, entries: [String], areMore: Bool) -> AppGroupError {
+  package static func conflict(path: String, entries: [String], areMore: Bool) -> WormholeError {
     let names = entries.joined(separator: ", ") + (areMore ? " and more" : "")
-    return AppGroupError(
+    return WormholeError(
       .conflict, "publish the directory", path: path,
       reason: "others changed \(names) in it since its copy was made; nothing of this change is "
         + "visible",
       remedy: "read the directory again and repeat the change, or change its entries one by one")
   }
 
-  func keeping(copy: String) -> AppGroupError {
+  func keeping(copy: String) -> WormholeError {
     var error = self
     error.remedy =
       (remedy.map { $0 + "; " } ?? "") + "the copy that was to be published is \(copy)"
@@ -74,11 +74,11 @@ extension AppGroupError {
   package static func overtaken(
     _ action: String, path: String, by holder: LeaseHolder?, ago time: Duration? = nil,
     because cause: String = "this process was stopped or took longer than its term"
-  ) -> AppGroupError {
+  ) -> WormholeError {
     let who = holder.map { "\($0)," } ?? "a process that cannot be named any more"
     let when = time.map { " \($0.tenthsOfSeconds) s ago" } ?? ""
     let takeover = "\(who) took it over\(when), because \(cause)"
-    return AppGroupError(
+    return WormholeError(
       .overtaken, action, path: path, reason: "\(takeover); nothing of its change is visible",
       remedy: "read the item again and repeat the change", holder: holder, takeover: takeover)
   }
@@ -108,11 +108,11 @@ package func reporting<Result>(
 ) throws -> Result {
   do {
     return try Wormhole.reporting(action, path: path(), body)
-  } catch var error as AppGroupError where error.code == .notAValue {
+  } catch var error as WormholeError where error.code == .notAValue {
     // A link in the way of an item, which is no value.
     error.code = .inputOutput
     throw error
   } catch let error as TreeError {
-    throw AppGroupError(error, action, path: path())
+    throw WormholeError(error, action, path: path())
   }
 }

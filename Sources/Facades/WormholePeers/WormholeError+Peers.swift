@@ -8,11 +8,11 @@ import WormholeToolkit
 /// let till = try PeerSession("till", in: container)
 /// do {
 ///   print(try await till.request([7, 8], to: "phone"))
-/// } catch let error as AppGroupError where error.code == .unreachable {
+/// } catch let error as WormholeError where error.code == .unreachable {
 ///   try await till.enqueue([7, 8], to: "phone")     // it gets them when it is there
 /// }
 /// ```
-extension AppGroupError.Code {
+extension WormholeError.Code {
   /// No process answers requests under that name, or the process ended before its answer.
   public static let unreachable = Self("unreachable")
   /// The peer's handler threw or refused, and `reason` holds its message; or its answer could not
@@ -34,10 +34,10 @@ extension AppGroupError.Code {
   public static let notLaunched = Self("notLaunched")
 }
 
-extension AppGroupError {
+extension WormholeError {
   /// Whether a call that failed with an error of any layer may succeed later.
   package static func maySucceedLater(_ error: any Error) -> Bool {
-    (error as? AppGroupError)?.maySucceedLater ?? false
+    (error as? WormholeError)?.maySucceedLater ?? false
   }
 
   /// Whether the same call may succeed later: it lacked space or descriptors, or etcd did not answer.
@@ -51,7 +51,7 @@ extension AppGroupError {
   /// Any error as that of an action between peers.
   package init(any error: any Error, _ action: String, peer: String? = nil) {
     switch error {
-    case let error as AppGroupError:
+    case let error as WormholeError:
       self = error
       guard !isBetweenPeers else { return }
       (self.action, self.peer) = (action, peer)
@@ -78,71 +78,71 @@ extension AppGroupError {
 /// Runs a call between peers; errors of the container become errors between peers.
 package func betweenPeers<Result>(
   _ action: @autoclosure () -> String, _ peer: String? = nil, _ body: () throws -> Result
-) throws(AppGroupError) -> Result {
+) throws(WormholeError) -> Result {
   do {
     return try body()
   } catch {
-    throw AppGroupError(any: error, action(), peer: peer)
+    throw WormholeError(any: error, action(), peer: peer)
   }
 }
 
 package func betweenPeers<Result: Sendable>(
   _ action: @autoclosure () -> String, _ peer: String? = nil, _ body: () async throws -> Result
-) async throws(AppGroupError) -> Result {
+) async throws(WormholeError) -> Result {
   do {
     return try await body()
   } catch {
-    throw AppGroupError(any: error, action(), peer: peer)
+    throw WormholeError(any: error, action(), peer: peer)
   }
 }
 
-extension AppGroupError {
+extension WormholeError {
   /// A request to a peer has ended without its answer.
   static func asking(
     _ peer: String, _ code: Code, _ reason: String, remedy: String? = nil,
     holder: LeaseHolder? = nil
-  ) -> AppGroupError {
-    AppGroupError(
+  ) -> WormholeError {
+    WormholeError(
       code, "ask \"\(peer)\"", peer: peer, reason: reason, remedy: remedy, holder: holder)
   }
 
   /// - Parameter error: of any layer. If the outcome of sending is unknown, the answer is late.
-  static func asking(_ peer: String, failed error: any Error) -> AppGroupError {
-    var error = AppGroupError(any: error, "ask \"\(peer)\"", peer: peer)
+  static func asking(_ peer: String, failed error: any Error) -> WormholeError {
+    var error = WormholeError(any: error, "ask \"\(peer)\"", peer: peer)
     if error.code == .outcomeUnknown { error.code = .timedOut }
     return error
   }
 
-  static func cancelled(_ peer: String) -> AppGroupError {
+  static func cancelled(_ peer: String) -> WormholeError {
     asking(peer, .cancelled, "its caller has cancelled it")
   }
 
-  static func unreachable(_ peer: String, _ reason: String) -> AppGroupError {
+  static func unreachable(_ peer: String, _ reason: String) -> WormholeError {
     asking(peer, .unreachable, reason, remedy: "start it, or register how it is to be started")
   }
 
-  static func timedOut(_ peer: String, _ reachability: PeerReachability?) -> AppGroupError {
+  static func timedOut(_ peer: String, _ reachability: PeerReachability?) -> WormholeError {
     asking(
       peer, .timedOut,
       "no answer came in time: \(reachability?.reason ?? "the reason is not known")",
       remedy: "it may have handled the request, or may still do so", holder: reachability?.holder)
   }
 
-  static func replaced(_ name: String, _ holder: LeaseHolder?) -> AppGroupError {
-    AppGroupError(
+  static func replaced(_ name: String, _ holder: LeaseHolder?) -> WormholeError {
+    WormholeError(
       .replaced, "be active as \"\(name)\"",
       reason: "\(holder.map { "\($0)," } ?? "another process") is active under that name",
       remedy: "activate again when it has ended", holder: holder)
   }
 
-  static func notActive(_ name: String) -> AppGroupError {
-    AppGroupError(
+  static func notActive(_ name: String) -> WormholeError {
+    WormholeError(
       .notActive, "be active as \"\(name)\"", reason: "the session is not active",
       remedy: "activate it")
   }
 }
 
-typealias PeerResult = Result<PropertyListValue, AppGroupError>
+typealias PeerResult = Result<PropertyListValue, WormholeError>
 
 extension PeerResult {
   /// - Parameter container: where the peer would be reached: for a call that has timed out.
@@ -151,7 +151,7 @@ extension PeerResult {
     case .answered(.reply(let value)): self = .success(value)
     case .answered(.failure(let code, let reason, _)):
       // The codes that a peer may use; any other is just a failure.
-      let codes: [AppGroupError.Code] = [
+      let codes: [WormholeError.Code] = [
         .notHandled, .notAnswered, .unreachable, .queueFull, .unexpectedValue,
       ]
       let code = codes.first { $0.rawValue == code } ?? .failed
@@ -174,11 +174,11 @@ extension PropertyListValue {
   /// A value that a peer sent, decoded as a type of the program; throws `unexpectedValue`.
   func decoded<Content: Decodable>(
     as type: Content.Type, _ action: @autoclosure () -> String, from peer: String
-  ) throws(AppGroupError) -> Content {
+  ) throws(WormholeError) -> Content {
     do {
       return try decode(as: type)
     } catch {
-      throw AppGroupError(
+      throw WormholeError(
         .unexpectedValue, action(), peer: peer, reason: "it is not of the type \(type): \(error)",
         remedy: "agree with the peer on the type that is sent")
     }

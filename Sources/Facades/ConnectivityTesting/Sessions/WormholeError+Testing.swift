@@ -5,11 +5,11 @@ public import Wormhole
 /// ```swift
 /// do {
 ///   try await scene.end()
-/// } catch let error as AppGroupError where error.code == .directory {
+/// } catch let error as WormholeError where error.code == .directory {
 ///   print("the scene's directory is left: \(error)")
 /// }
 /// ```
-extension AppGroupError.Code {
+extension WormholeError.Code {
   /// The process that the test drives has ended.
   public static let ended = Self("ended")
   /// The process could not be started or reached.

@@ -8,11 +8,11 @@ package import WormholeSystem
 /// ```swift
 /// do {
 ///   try await container.value("seats").update(until: .now + .seconds(1)) { $0 = [7] }
-/// } catch let error as AppGroupError where error.code == .timedOut {
+/// } catch let error as WormholeError where error.code == .timedOut {
 ///   print("later, please: \(error.holder?.description ?? "somebody") has the seats")
 /// }
 /// ```
-public struct AppGroupError: Error, Sendable {
+public struct WormholeError: Error, Sendable {
   /// The kind of failure, for programs.
   ///
   /// It is a structure, so a module adds further kinds in an extension. A `catch` can name one:
@@ -20,7 +20,7 @@ public struct AppGroupError: Error, Sendable {
   /// ```swift
   /// do {
   ///   try await container.value("seats").update(until: .now) { $0 = [7] }
-  /// } catch AppGroupError.Code.timedOut {
+  /// } catch WormholeError.Code.timedOut {
   ///   print("later, please")
   /// }
   /// ```
@@ -70,7 +70,7 @@ public struct AppGroupError: Error, Sendable {
   }
 }
 
-extension AppGroupError: CustomStringConvertible {
+extension WormholeError: CustomStringConvertible {
   /// One sentence: "cannot ACTION (PATH): REASON; REMEDY".
   public var description: String {
     "cannot \(action)\(place): \(reason)" + (remedy.map { "; \($0)" } ?? "")
@@ -82,17 +82,17 @@ extension AppGroupError: CustomStringConvertible {
 
 // Generic: with that type itself, `case .noSpace` would compare another type's error with a code.
 extension ErrorCode {
-  /// Lets a `catch` name an `AppGroupError.Code`.
+  /// Lets a `catch` name a `WormholeError.Code`.
   ///
   /// - Parameters:
   ///   - code: The code after `catch`.
   ///   - error: The error that was thrown.
   public static func ~= (code: Self, error: any Error) -> Bool {
-    (error as? AppGroupError)?.code as? Self == code
+    (error as? WormholeError)?.code as? Self == code
   }
 }
 
-extension AppGroupError.Code {
+extension WormholeError.Code {
   /// There is no container at that location.
   public static let containerMissing = Self("containerMissing")
   /// The container's owner or mode would let other users in, or it is not a directory.
@@ -140,13 +140,13 @@ extension AppGroupError.Code {
   public static let inputOutput = Self("inputOutput")
 }
 
-extension AppGroupError {
+extension WormholeError {
   /// Whether the reason may pass without an event: a lack of descriptors, or an error of the disk.
   package var mayPass: Bool { [.tooManyOpenFiles, .inputOutput].contains(code) }
 
-  package static func refused(_ action: String, path: String, _ error: Errno) -> AppGroupError {
+  package static func refused(_ action: String, path: String, _ error: Errno) -> WormholeError {
     let (code, remedy) = advice(for: error)
-    return AppGroupError(
+    return WormholeError(
       code, action, path: path, reason: error.description.lowercasedFirst, remedy: remedy,
       errorNumber: error.rawValue)
   }
@@ -184,15 +184,15 @@ package func reporting<Result: ~Copyable>(
   do {
     return try body()
   } catch let error as Errno {
-    throw AppGroupError.refused(action(), path: path(), error)
+    throw WormholeError.refused(action(), path: path(), error)
   } catch let error as any EngineError {
     throw error.reported(action(), path: path())
   }
 }
 
 extension ThreadShortage: EngineError {
-  package func reported(_ action: String, path: String) -> AppGroupError {
-    AppGroupError(
+  package func reported(_ action: String, path: String) -> WormholeError {
+    WormholeError(
       .inputOutput, action, path: path, reason: reason, remedy: remedy,
       errorNumber: error.rawValue)
   }
