@@ -85,7 +85,8 @@ extension FileCoordinator {
     ) { try accessor($0[0], $0[1]) }
   }
 
-  /// Changes two items; see the form for one.
+  /// Changes two items; see the form for one. An item that another process has moved to the place of
+  /// the other one meanwhile is not followed: its accessor finds nothing at the old place.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func coordinate<Result>(
     writingItemAt url1: URL, options options1: WritingOptions = [],
