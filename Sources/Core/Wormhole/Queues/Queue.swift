@@ -84,9 +84,9 @@ public struct Queue<Content: Codable & Sendable>: Sendable {
   ///   - sender: any string of at most 160 bytes once encoded like the names of values.
   ///   - limits: how many entries and bytes of all senders together may wait.
   /// - Throws: `WormholeError.Code.unsupportedValue` for a longer name.
-  public func sender(_ sender: String, limits: QueueLimits = .standard) throws -> QueueSender<
-    Content
-  > {
+  public func sender(
+    _ sender: String, limits: QueueLimits = .standard
+  ) throws -> QueueSender<Content> {
     let encoded = EncodedName(sender)
     guard encoded.component.utf8.count <= EntryFile.maximumSenderBytes else {
       throw WormholeError(

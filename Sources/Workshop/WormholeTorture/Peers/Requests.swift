@@ -109,7 +109,7 @@ struct RequestChecks {
     var expected: Set<String> = [
       "answered", "failed", "notAnswered", "unreachable", "timedOut", "cancelled",
     ]
-    if isOnEtcd { expected.insert(Self.undelivered) }
+    if isOnEtcd { expected.formUnion([Self.undelivered, "clusterUnreachable"]) }
     for journal in journals {
       let events = journal.entries.compactMap {
         if case .request(let event) = $0 { event } else { nil }
