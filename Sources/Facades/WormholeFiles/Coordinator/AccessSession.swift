@@ -67,8 +67,7 @@ final class AccessOpening: Waiting {
     acquisition.otherPlaces = items.indices.filter { $0 != next }
       .map { items[$0].access?.location ?? items[$0].location }
     let step = try acquisition.step()
-    if case .done = step {
-    } else if let first = try firstToGiveUp(acquisition) {
+    if let first = try firstToGiveUp(after: step, of: acquisition) {
       acquisition.giveUp()
       for index in items.indices[first..<next].reversed() {
         guard let access = items[index].access.take() else { continue }
@@ -120,8 +119,11 @@ final class AccessOpening: Waiting {
   }
 
   /// Returns the first item to acquire again, with all that follow it in the order, before this
-  /// access waits for another item; nil if there is none.
-  private func firstToGiveUp(_ acquisition: ItemAcquisition) throws -> Int? {
+  /// access waits for another item; nil if there is none, or it does not wait.
+  private func firstToGiveUp(
+    after step: WaitingStep<ItemAccess>, of acquisition: ItemAcquisition
+  ) throws -> Int? {
+    if case .done = step { return nil }
     // Another process has claimed the directory's contents, and waits for all parts of this access in
     // it (Tests/Models/contents.pml, KEEP_OTHERS).
     if let directory = acquisition.givesWayTo,
