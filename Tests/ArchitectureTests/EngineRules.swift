@@ -21,7 +21,8 @@ enum EngineRules {
     ("Sources/Facades/WormholePeers/Files/", "the content of a transfer is a file"),
     ("Sources/Facades/WormholePeers/Launching/", "a peer is launched as a process of this machine"),
     (
-      "Sources/Facades/ConnectivityTesting/Processes/", "a test drives the other side as a process"
+      "Sources/Facades/ConnectivityTesting/SideProcess.swift",
+      "a test drives the other side as a process"
     ),
     ("Sources/Programs/WormholeCommand/Diagnosis/", "`status` and `doctor` show the directory"),
   ]
@@ -29,7 +30,7 @@ enum EngineRules {
   /// Files of façades and programs that may ask for the container's path.
   static let pathUsers: [(prefix: String, reason: String)] = [
     (
-      "Sources/Facades/WatchConnectivity/Link/SessionDirectories.swift",
+      "Sources/Facades/WatchConnectivity/Session/Link/SessionDirectories.swift",
       "received files and Apple's `watchDirectoryURL` lie beside the container"
     ),
     (

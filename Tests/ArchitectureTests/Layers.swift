@@ -140,17 +140,18 @@ enum Layers {
       "Copying": ["Engines", "Inspection"],
     ],
     "WormholeFiles": [
-      "Claims": [], "Coordinator": ["Claims", "Presenters"],
-      "Presenters": ["Claims", "Coordinator"],
+      "Claims": [], "Presenters": ["Claims"], "Coordinator": ["Claims", "Presenters"],
     ],
     "WormholePeers": [
-      "Launching": [],
-      "Pairing": ["Launching"],
-      "Peers": ["Launching"],
-      "Requests": ["Launching", "Peers"],
-      "Messages": ["Launching", "Receiving", "Files"],
-      "Files": ["Launching", "Receiving"],
-      "Receiving": ["Launching", "Files", "Messages"],
+      "Names": [],
+      "Launching": ["Names"],
+      "Peers": ["Names", "Launching"],
+      "Requests": [],
+      "Delivery": ["Names", "Launching"],
+      "Files": ["Names", "Delivery"],
+      "Messages": ["Names", "Delivery", "Files"],
+      "Session": ["Names", "Launching", "Peers", "Requests", "Delivery", "Files", "Messages"],
+      "Pairing": ["Names", "Session"],
     ],
   ]
 

@@ -22,11 +22,11 @@ enum Main {
       guard let role = options.role else { exit(try Story().play() ? 0 : 1) }
       try Cinema.begin(as: role, options)
     } catch let misuse as Misuse {
-      fail(misuse.description, 64)
+      Cinema.fail(misuse.description, 64)
     } catch let failure as LineProcess.Failure {
-      fail("the story has failed: \(failure)", 1)
+      Cinema.fail("the story has failed: \(failure)", 1)
     } catch {
-      fail("\(error)", 74)
+      Cinema.fail("\(error)", 74)
     }
     DispatchQueue.main.async { begin() }
     dispatchMain()
@@ -43,17 +43,12 @@ enum Main {
         try BackgroundStay.takeover.post()
       }
     } catch {
-      fail("\(error)", 74)
+      Cinema.fail("\(error)", 74)
     }
     if !Cinema.options.isInBackground {
       Program.isTerminal(0) && Program.isTerminal(1) ? Screen.shared.begin() : Commands.begin()
     }
     // Last, because its first event may come at once, and the screen has to show it.
     _ = Connectivity.shared
-  }
-
-  static func fail(_ reason: String, _ status: Int32) -> Never {
-    FileHandle.standardError.write(Data("cinematime: \(reason)\n".utf8))
-    exit(status)
   }
 }

@@ -53,6 +53,13 @@ struct WormholeProgram {
       try environment.print(isWhole ? help.rendered : help.short)
     case .listing(let path):
       try environment.print(json: CommandListing(path: path).propertyList)
+    case .manualPage(let name):
+      guard let page = CommandManual(root: root).page(named: name) else {
+        throw UsageError(
+          reason: "there is no manual page '\(name)': give 1, 5 or the name of a command",
+          path: [root])
+      }
+      try environment.print(page)
     case .text(let text): try environment.print(text)
     }
   }

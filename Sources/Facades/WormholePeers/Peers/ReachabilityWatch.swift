@@ -221,7 +221,7 @@ final class PeerCrowd: Sendable {
   private func look() -> [Peer]? {
     do {
       try watchPeers()
-      let peers = try Diagnostics.reportingFaults { try PeerSession.peers(in: container, &$0) }
+      let peers = try Diagnostics.reportingFaults { try Peer.all(in: container, &$0) }
       // So that the watches report later changes.
       for peer in peers { reachabilities.answered(peer.name, peer.reachability) }
       return peers

@@ -226,7 +226,7 @@ enum Obstacle {
     let phone = Pairing.phone
     let name =
       Cinema.isPhone ? try Pairing(of: phone, in: Cinema.container).state().activeName : phone
-    let peers = try Diagnostics.reportingFaults { try PeerSession.peers(in: Cinema.container, &$0) }
+    let peers = try Diagnostics.reportingFaults { try Peer.all(in: Cinema.container, &$0) }
     switch peers.first(where: { $0.name == name })?.reachability {
     case .suspended(let member): return (member.processID, true)
     case .reachable(let member) where member.state == .running: return (member.processID, false)

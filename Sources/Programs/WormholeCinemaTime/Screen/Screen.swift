@@ -27,11 +27,11 @@ final class Screen {
       listen(signals.descriptor) { Screen.shared.takeSignals() }
       self.signals = consume signals
     } catch {
-      Main.fail("the terminal cannot be used: \(error)", 74)
+      Cinema.fail("the terminal cannot be used: \(error)", 74)
     }
     enter()
     listen(0) { Screen.shared.takeKeys() }
-    Cinema.hasScreen.store(true, ordering: .releasing)
+    Cinema.setScreen { event in DispatchQueue.main.async { Screen.shared.show(event) } }
     TicketOffice.shared.didChange = { Screen.shared.draw() }
     draw()
     tick()
@@ -53,7 +53,7 @@ final class Screen {
       mode = nil
       mode = try TerminalMode(keysAtOnceOn: 0)
     } catch {
-      Main.fail("the terminal cannot be used: \(error)", 74)
+      Cinema.fail("the terminal cannot be used: \(error)", 74)
     }
     // The alternate screen, without a cursor.
     write("\u{1B}[?1049h\u{1B}[?25l")
@@ -122,8 +122,11 @@ final class Screen {
     }
   }
 
-  func show(_ change: (inout ScreenState) -> Void) {
-    change(&state)
+  private func show(_ event: Cinema.Event) {
+    switch event {
+    case .message(let message): state.message = message
+    case .obstacle(let obstacle): state.obstacle = obstacle
+    }
     draw()
   }
 

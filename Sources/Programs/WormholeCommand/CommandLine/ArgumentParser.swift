@@ -22,7 +22,9 @@ struct ArgumentParser {
     case help([CommandDescription], isWhole: Bool)
     /// A command and those below it, for tools.
     case listing([CommandDescription])
-    /// The recipes, the version, a script for completion, or a manual page.
+    /// A manual page, by its name.
+    case manualPage(String)
+    /// The recipes, the version, or a script for completion.
     case text(String)
   }
 
@@ -144,10 +146,7 @@ struct ArgumentParser {
       return CompletionShell(rawValue: text).map { .text($0.script(for: path[0])) }
     }
     if option.name == ArgumentDescription.manualPage.name, path.count == 1 {
-      guard let page = CommandManual(root: path[0]).page(named: text) else {
-        throw error("there is no manual page '\(text)': give 1, 5 or the name of a command")
-      }
-      return .text(page)
+      return .manualPage(text)
     }
     let earlier = optionValues[option.name] ?? []
     if !option.isRepeating, let first = earlier.first, first != text {

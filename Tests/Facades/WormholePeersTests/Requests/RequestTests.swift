@@ -251,11 +251,11 @@ import WormholeToolkit
     // A caller that has listed the names passes them; none is looked for then.
     let own = scene.container.own
     var faults = NameFaults()
-    let listed = try PeerSession.peers(
+    let listed = try Peer.all(
       in: scene.container, &faults, presences: own.presenceNames(), queues: own.queueNames())
     #expect(Set(listed.map(\.name)) == Set(names))
     #expect(
-      try PeerSession.peers(in: scene.container, &faults, presences: [], queues: []).isEmpty)
+      try Peer.all(in: scene.container, &faults, presences: [], queues: []).isEmpty)
     #expect(faults.all.isEmpty)
     withExtendedLifetime(sessions) {}
   }

@@ -128,7 +128,7 @@ private func peers(
     var faults = NameFaults()
     defer { for fault in faults.all { environment.report(fault) } }
     return try betweenPeers("look for peers") {
-      try PeerSession.peers(
+      try Peer.all(
         in: container, &faults, presences: isWhole ? report.own.presences.map(\.name) : nil,
         queues: isWhole ? report.own.queues.map(\.name) : nil)
     }

@@ -40,7 +40,7 @@ extension CommandDescription {
       guard let container = try arguments.container.openExisting() else { throw ExitStatus.no }
       var faults = NameFaults()
       let peers = try betweenPeers("look for peers") {
-        try PeerSession.peers(in: container, &faults)
+        try Peer.all(in: container, &faults)
       }
       if !peers.isEmpty {
         try environment.print(peers, arguments, under: ["PEER", "STATE", "WHY"]) {

@@ -28,15 +28,19 @@ enum Cinema {
 
   // MARK: Events
 
-  /// Whether events change a screen instead of being written as lines.
-  static let hasScreen = Atomic(false)
+  /// What a screen shows, instead of a line on standard error.
+  enum Event: Sendable {
+    case message(Message)
+    /// What stands between this side and the other one; nil if nothing does.
+    case obstacle(String?)
+  }
+
+  private static let screen = Mutex<(@Sendable (Event) -> Void)?>(nil)
   private static let obstacle = Mutex<String?>(nil)
 
-  /// - Returns: false without a screen.
-  private static func show(_ change: @escaping @Sendable (inout ScreenState) -> Void) -> Bool {
-    guard hasScreen.load(ordering: .acquiring) else { return false }
-    DispatchQueue.main.async { Screen.shared.show(change) }
-    return true
+  /// Gives all events from now on to a screen.
+  static func setScreen(_ show: @escaping @Sendable (Event) -> Void) {
+    screen.withLock { $0 = show }
   }
 
   /// Logs an event, once.
@@ -45,8 +49,11 @@ enum Cinema {
   ///   - line: Without a screen, a line for standard error; nil if the log already has it.
   ///   - message: At a screen, a sentence; nil if the screen shows it, or no user needs it.
   static func log(_ line: String?, _ message: Message? = nil) {
-    if let message, show({ $0.message = message }) { return }
-    guard let line, !hasScreen.load(ordering: .acquiring) else { return }
+    if let show = screen.withLock(\.self) {
+      if let message { show(.message(message)) }
+      return
+    }
+    guard let line else { return }
     FileHandle.standardError.write(Data("\(isPhone ? "phone" : "watch"): \(line)\n".utf8))
   }
 
@@ -61,8 +68,16 @@ enum Cinema {
       return last != now
     }
     guard isNew else { return }
-    let sentence = now?.capitalizedFirst
-    if !show({ $0.obstacle = sentence }) { log(now) }
+    guard let show = screen.withLock(\.self) else { return log(now) }
+    show(.obstacle(now?.capitalizedFirst))
+  }
+}
+
+extension Cinema {
+  /// Ends the program with a sentence.
+  static func fail(_ reason: String, _ status: Int32) -> Never {
+    FileHandle.standardError.write(Data("cinematime: \(reason)\n".utf8))
+    exit(status)
   }
 }
 

@@ -1,5 +1,5 @@
 package import Wormhole
-package import WormholeInspection
+import WormholeInspection
 import WormholePropertyLists
 
 /// The package's own names for a peer's data: the only place that knows them.
@@ -25,7 +25,7 @@ package enum PeerNames {
   /// The maximum length of a peer's name in bytes, encoded like the names of values.
   package static let maximumBytes = 100
 
-  private enum Kept: String {
+  enum Kept: String {
     case outgoing, context, seen, launch, launching, wish, pairing, complication
   }
 
@@ -86,7 +86,7 @@ package enum PeerNames {
     kept(name).map { [.launch, .launching, .wish].contains($0.kept) } ?? false
   }
 
-  private static func kept(_ name: String) -> (kept: Kept, peers: [String])? {
+  static func kept(_ name: String) -> (kept: Kept, peers: [String])? {
     guard let parts = parts(of: name), let kept = Kept(rawValue: parts[0]),
       parts.count == (kept == .context || kept == .seen ? 3 : 2)
     else { return nil }
@@ -136,32 +136,6 @@ package enum PeerNames {
   }
 
   // MARK: For people
-
-  /// What the package uses one of its own values for; nil for any other name.
-  package static func use(ofOwnValue name: String) -> OwnUse? {
-    guard let (kept, peers) = kept(name) else { return nil }
-    let peer = "\"\(peers[0])\""
-    let isDictionary: @Sendable (PropertyListValue) -> Bool = { $0.dictionaryValue != nil }
-    return switch kept {
-    case .outgoing:
-      OwnUse("the state of the files that \(peer) sends", is: "state of files", isDictionary)
-    case .context: OwnUse("the context from \(peer) for \"\(peers[1])\"")
-    case .seen:
-      OwnUse(
-        "the note which context from \(peer) \"\(peers[1])\" has seen", is: "version of a context"
-      ) { $0.stringValue != nil }
-    case .launch:
-      OwnUse("the registration of how \(peer) is started", is: "registration of a program") {
-        PeerLaunch($0) != nil
-      }
-    case .launching:
-      OwnUse("the notes on the starts of \(peer)", is: "notes on starts", isDictionary)
-    case .wish: OwnUse("the last wish that \(peer) be started", is: "wish", isDictionary)
-    case .pairing: OwnUse("the pairing of \(peer)", is: "pairing") { Pairing.State($0) != nil }
-    case .complication:
-      OwnUse("the complication transfers of \(peer)", is: "count of transfers", isDictionary)
-    }
-  }
 
   package static func title(ofOwnPresence name: String) -> String? {
     peer(ofAgent: name).map { "the agent that starts \"\($0)\"" }
