@@ -52,12 +52,13 @@ struct Participant {
     }
   }
 
-  /// Uses everything once before processes are forked, which then find it loaded.
+  /// Does everything once before processes are forked, which then find it loaded.
   static func warmUp(_ container: SharedContainer) throws {
     let participant = Participant(container: container, process: last)
-    // None that waits, because a thread that began here would be missing in the forked processes.
-    let operations = ["update a", "read a", "both", "pair"]
-    for operation in operations { participant.report(operation, number: 1) }
+    let operations = Set(Plans.kinds.joined()).subtracting(["serve", "call", "observe a"])
+    seam_refuse_threads(1)
+    defer { seam_refuse_threads(0) }
+    for operation in operations.sorted() { participant.report(operation, number: 1) }
     try participant.conclude()
   }
 

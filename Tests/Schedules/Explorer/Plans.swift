@@ -3,7 +3,7 @@ import Wormhole
 /// What is explored: the operations of two or three processes on one name.
 enum Plans {
   /// The operations of each kind of name, each with each.
-  private static let kinds: [[String]] = [
+  static let kinds: [[String]] = [
     ["replace a", "update a", "remove a", "read a", "observe a", "large a", "durable a", "sweep"],
     ["send", "take", "work", "drop", "refuse", "join", "sweep"],
     ["keyed", "sweep"],

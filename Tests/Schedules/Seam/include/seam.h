@@ -39,6 +39,8 @@ enum seam_end { seam_finished, seam_deadlock, seam_endless, seam_stuck };
 
 // Reserves the memory, fixes what is random, and keeps to one core. May start the program again.
 void seam_open(char *_Nullable const *_Nonnull arguments, int core);
+// Whether no thread can begin: one of the parent's would be missing in the processes that it forks.
+void seam_refuse_threads(int refuses);
 // Begins a schedule below a directory; all earlier processes have ended.
 void seam_begin(const char *_Nonnull root, int is_verbose);
 void seam_choose(struct seam_choice choice);
