@@ -339,10 +339,6 @@ let libraries = rooms.map(\.name).filter {
     products: libraries.map { .library(name: $0, targets: [$0]) } + [
       .executable(name: "wormhole", targets: ["WormholeCommand"]),
       .executable(name: "cinematime", targets: ["WormholeCinemaTime"]),
-      .executable(name: "benchmarks", targets: ["WormholeBenchmarks"]),
-      .executable(name: "torture", targets: ["WormholeTorture"]),
-      .executable(name: "participant", targets: ["WormholeParticipant"]),
-      .executable(name: "schedules", targets: ["WormholeSchedules"]),
     ],
     targets: rooms + testTools + tests
   )

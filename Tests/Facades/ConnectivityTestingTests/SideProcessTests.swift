@@ -94,7 +94,7 @@ struct SideProcessTests {
     phone.activate()
     try await phone.waitUntil(.activated)
     let watch = try scene.start(
-      SideProcess.built("participant"), [scene.directory.path], as: .watch)
+      SideProcess.built("WormholeParticipant"), [scene.directory.path], as: .watch)
     try watch.tell("session-start watch watch full 20")
     #expect(try await watch.line() == "activated")
     try await phone.waitUntil(\.isReachable)

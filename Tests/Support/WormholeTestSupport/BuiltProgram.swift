@@ -8,11 +8,11 @@ package enum BuiltProgram {
   ///
   /// - Throws: `Errno`, if the build has no such file.
   package static func path(_ name: String) throws -> String {
-    let built = try asBuilt(name)
-    guard let program = QuickLink.programs[name] else { return built }
+    guard let program = QuickLink.programs[name] else { return try asBuilt(name) }
+    let built = try asBuilt(program.built)
     return try links.withLock { links in
       if let made = links[name] { return made }
-      let link = QuickLink(program, built: built)
+      let link = QuickLink(name, program, built: built)
       let path = try link.isFresh() ? link.path : link.make() ?? built
       links[name] = path
       return path

@@ -10,6 +10,8 @@ import WormholeSystem
 /// The copy stays in the folder of the build until the program is built again.
 struct QuickLink {
   struct BuiltFrom {
+    /// The name of the program in the folder of the build.
+    let built: String
     /// The module whose `main` it is.
     let module: String
     /// Whether it uses more of Foundation than FoundationEssentials.
@@ -17,8 +19,10 @@ struct QuickLink {
   }
 
   static let programs = [
-    "wormhole": BuiltFrom(module: "WormholeCommand", hasFoundation: false),
-    "participant": BuiltFrom(module: "WormholeParticipant", hasFoundation: true),
+    "wormhole": BuiltFrom(
+      built: "wormhole", module: "WormholeCommand", hasFoundation: false),
+    "participant": BuiltFrom(
+      built: "WormholeParticipant", module: "WormholeParticipant", hasFoundation: true),
   ]
 
   private static let foundation = [
@@ -31,18 +35,20 @@ struct QuickLink {
     "swift_Concurrency", "swift_Builtin_float", "swiftCore",
   ]
 
+  private let name: String
   private let program: BuiltFrom
   private let built: String
   private let folder: String
   let path: String
 
   /// - Parameter built: The program's path in the folder of the build.
-  init(_ program: BuiltFrom, built: String) {
+  init(_ name: String, _ program: BuiltFrom, built: String) {
+    self.name = name
     self.program = program
     self.built = built
     let end = built.lastIndex(of: "/") ?? built.startIndex
     folder = built[..<end] + "/quick"
-    path = folder + built[end...]
+    path = folder + "/" + name
   }
 
   /// Returns whether there is a copy that was made after the program.

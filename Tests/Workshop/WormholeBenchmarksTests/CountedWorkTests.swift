@@ -11,7 +11,7 @@ struct CountedWorkTests {
   private func count(_ operation: String) throws -> CountedWork {
     let directory = try TemporaryDirectory()
     let process = try LineProcess(
-      BuiltProgram.path("benchmarks"), ["worker", "count", directory.path, operation],
+      BuiltProgram.path("WormholeBenchmarks"), ["worker", "count", directory.path, operation],
       endsWithThread: true)
     #expect(try process.line(until: soon) == "ready")
     try process.tell("\(times)")

@@ -20,7 +20,7 @@ struct TortureProgramTests {
     let arguments = ["--seconds", "\(seconds)", "--seed", seed, "--directory", directory.path]
     let pipe = try makePipe()
     let child = try ChildProcess(
-      BuiltProgram.path("torture"), arguments + more, output: pipe.write.rawValue)
+      BuiltProgram.path("WormholeTorture"), arguments + more, output: pipe.write.rawValue)
     let output = pipe.takeRead()
     var bytes: [UInt8] = []
     let deadline = ContinuousClock.now + .seconds(90)
@@ -55,7 +55,7 @@ struct TortureProgramTests {
     // A temporary one would be closed before the start, and its number used for something else.
     let nowhere = try FileDescriptor.open("/dev/null", .writeOnly)
     let child = try ChildProcess(
-      BuiltProgram.path("torture"),
+      BuiltProgram.path("WormholeTorture"),
       ["--etcd", "--seconds", "60", "--directory", directory.path, "--processes", "1"],
       output: nowhere.rawValue)
     func members() throws -> Int {
@@ -156,7 +156,7 @@ struct TortureProgramTests {
   func usage(arguments: [String]) throws {
     let nowhere = try FileDescriptor.open("/dev/null", .writeOnly)
     let child = try ChildProcess(
-      BuiltProgram.path("torture"), arguments, errors: nowhere.rawValue)
+      BuiltProgram.path("WormholeTorture"), arguments, errors: nowhere.rawValue)
     #expect(try child.wait(until: soon) == .exited(64))
   }
 }

@@ -21,7 +21,7 @@ struct StartUpTests {
   func copies(program: String) throws {
     let path = try BuiltProgram.path(program)
     // The linker has said why.
-    guard try path != BuiltProgram.asBuilt(program) else { return }
+    guard path.contains("/quick/") else { return }
     #expect(try !loaded(by: path).contains { $0.contains("swift") || $0.contains("Foundation") })
   }
 
