@@ -93,11 +93,16 @@ enum Layers {
   /// The folders of its own room whose declarations a folder may use.
   static let folders: [String: [String: Set<String>]] = [
     "WormholeSystem": [
-      // Programs start processes, and the calls name the process that they are in.
-      "SystemCalls": ["Processes"],
+      "SystemCalls": [],
       "Processes": ["SystemCalls"],
       "FileTrees": ["SystemCalls"],
       "Monitoring": ["SystemCalls"],
+    ],
+    "WormholePropertyLists": [
+      "Limits": [], "Value": ["Limits"], "Binary": ["Limits", "Value"],
+      "XML": ["Limits", "Value"],
+      // Bytes of either format, checked, and values of a program's types.
+      "Coding": ["Limits", "Value", "Binary", "XML"],
     ],
     "WormholeToolkit": [
       "SystemCalls": [], "Calls": ["SystemCalls"], "TreeCopies": ["SystemCalls"],

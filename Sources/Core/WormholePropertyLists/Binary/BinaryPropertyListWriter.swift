@@ -282,7 +282,10 @@ struct BinaryPropertyListWriter: ~Copyable {
       bytes.count > limits.maximumBytes || nodes > limits.maximumNodes
         || expandedBytes > limits.maximumExpandedBytes
     else { return }
-    try PropertyListGuard.check(bytes, limits: limits)
+    try PropertyListBudget.checkSize(of: bytes, limits: limits)
+    _ = try BinaryPropertyListScan.scan(
+      BinaryPropertyListDocument(bytes, admitsReferences: limits.admitsReferences),
+      limits: limits, wantsContent: false)
   }
 }
 
@@ -377,19 +380,5 @@ extension String {
       return prefix
     }
     return prefix ?? 0
-  }
-
-  /// Returns whether the string precedes another one in the byte order of UTF-8.
-  func precedesInUTF8(_ other: String) -> Bool {
-    // The generic comparison, by an iterator, takes most of the time of writing a large dictionary.
-    let order = utf8.withContiguousStorageIfAvailable { bytes in
-      other.utf8.withContiguousStorageIfAvailable { others in
-        for index in 0..<min(bytes.count, others.count) where bytes[index] != others[index] {
-          return bytes[index] < others[index]
-        }
-        return bytes.count < others.count
-      }
-    }
-    return order.flatMap { $0 } ?? utf8.lexicographicallyPrecedes(other.utf8)
   }
 }

@@ -51,3 +51,19 @@ extension PropertyListValue: CustomStringConvertible {
     dictionary.sorted { $0.key.precedesInUTF8($1.key) }
   }
 }
+
+extension String {
+  /// Returns whether the string precedes another one in the byte order of UTF-8.
+  func precedesInUTF8(_ other: String) -> Bool {
+    // The generic comparison, by an iterator, takes most of the time of writing a large dictionary.
+    let order = utf8.withContiguousStorageIfAvailable { bytes in
+      other.utf8.withContiguousStorageIfAvailable { others in
+        for index in 0..<min(bytes.count, others.count) where bytes[index] != others[index] {
+          return bytes[index] < others[index]
+        }
+        return bytes.count < others.count
+      }
+    }
+    return order.flatMap { $0 } ?? utf8.lexicographicallyPrecedes(other.utf8)
+  }
+}
