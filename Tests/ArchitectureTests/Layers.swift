@@ -86,8 +86,9 @@ enum Layers {
     "WormholeStepCounter": ["WatchConnectivity", "Foundation"],
   ]
 
+  /// What every primitive stands on.
   private static let containers: Set<String> = [
-    "Container", "Engines", "Leases", "Publications", "Hooks", "Digests",
+    "Container", "Leases", "Root", "Names", "Errors", "Publications", "Hooks", "Digests",
   ]
 
   /// The folders of its own room whose declarations a folder may use.
@@ -123,26 +124,25 @@ enum Layers {
       "Digests": [],
       "Hooks": [],
       "Publications": [],
-      // A container's files change under its leases, and a lease lies in a container.
-      "Container": ["Engines", "Leases", "Publications", "Hooks", "Digests"],
-      // The seam: the one place that knows what stands behind each primitive of a directory.
-      "Engines": containers.union([
-        "Values", "Notifications", "Presences", "Queues", "Logs",
-      ]),
-      "Leases": ["Container", "Publications", "Hooks"],
+      "Errors": ["Hooks"],
+      "Names": ["Errors", "Hooks", "Digests"],
+      // The open directory of a container, and what a crash or another program may have left there.
+      "Root": ["Names", "Errors", "Publications", "Hooks"],
+      "Leases": ["Root", "Names", "Errors", "Publications", "Hooks"],
+      // What a program opens, and the engine behind it. Each primitive says beside its own code what it
+      // needs of an engine.
+      "Container": ["Leases", "Root", "Names", "Errors"],
       "Values": containers,
       // A lock without a process: a value with a time, and a number that guards changes.
       "Claims": containers.union(["Values"]),
       "Notifications": containers.union(["Values"]),
       "Presences": containers.union(["Values"]),
-      "Entries": ["Container"],
+      "Entries": ["Root", "Names", "Errors"],
       "Queues": containers.union(["Values", "Presences", "Entries"]),
       "Logs": containers.union(["Values", "Presences", "Entries"]),
     ],
     "WormholeInspection": [
-      "Engines": ["Inspection", "Copying"],
-      "Inspection": ["Engines"],
-      "Copying": ["Engines", "Inspection"],
+      "Inspection": [], "Copying": ["Inspection"],
     ],
     "WormholeFiles": [
       "Claims": [], "Presenters": ["Claims"], "Coordinator": ["Claims", "Presenters"],

@@ -46,7 +46,7 @@ extension EtcdLocation: EngineLocation {
   }
 }
 
-extension EtcdContainer: ContainerEngine {
+extension EtcdContainer: ValueEngine, PresenceEngine, PostEngine, QueueEngine, LogEngine {
   package var isDirectory: Bool { false }
 
   package func limited(_ limit: CallLimit) -> any ContainerEngine { with(limit) }
@@ -88,9 +88,7 @@ extension EtcdContainer: ContainerEngine {
     EtcdQueue(queue, in: self)
   }
 
-  package func log(_ name: String, in container: SharedContainer) -> any LogStore {
-    EtcdLog(self, name)
-  }
+  package func log(_ name: String) -> any LogStore { EtcdLog(self, name) }
 }
 
 extension EtcdContainer {

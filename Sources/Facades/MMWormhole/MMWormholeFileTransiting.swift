@@ -116,7 +116,7 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
     guard let directory else { return ContainerDirectory("", in: container) }
     let names = directory.split(separator: "/").map(String.init)
     guard let first = names.first, !names.contains(".."), !names.contains("."),
-      !SharedContainer.ownEntries.contains(first)
+      !ContainerFormat.ownEntries.contains(first)
     else {
       throw WormholeError(
         .inputOutput, "make the directory of messages", path: directory,

@@ -20,7 +20,7 @@ package import WormholeSystem
 ///
 /// **If you break this rule**, and change something in the pause, a copy of a busy container takes
 /// longer; it is never wrong.
-package final class CopyPauseFile: Sendable {
+package final class CopyPauseFile: ContainerMemory {
   /// The longest pause: the term of a lease.
   package static let longest = LeaseDeclaration.standardTerm
   /// How long a copier waits before its first pause, so that all processes know of it.
@@ -38,8 +38,13 @@ package final class CopyPauseFile: Sendable {
   var isExpected: Bool { isThere.load(ordering: .relaxed) }
   private let distrustedUntil = Mutex(ContinuousClock.now)
 
+  func look(at handle: ContainerRoot.Handle) {
+    guard distrustedUntil.withLock({ $0 }) <= .now else { return }
+    look(at: handle.descriptor.rawValue)
+  }
+
   /// Checks whether there is a copier, and removes what a dead one has left behind.
-  func look(at container: Int32) {
+  fileprivate func look(at container: Int32) {
     isThere.store(isHeld(at: container), ordering: .relaxed)
   }
 
@@ -108,16 +113,11 @@ package final class CopyPauseFile: Sendable {
     isThere.store(false, ordering: .relaxed)
     distrustedUntil.withLock { $0 = .now + Self.distrust }
   }
-
-  fileprivate var isTrusted: Bool { distrustedUntil.withLock { $0 } <= .now }
 }
 
 extension ContainerRoot {
-  /// Looks for a copier: with each opening, and once a second.
-  func lookForPicture(at handle: Handle) {
-    guard picture.isTrusted else { return }
-    picture.look(at: handle.descriptor.rawValue)
-  }
+  /// Whether a copier wants changes to wait now and then.
+  var picture: CopyPauseFile { memory() }
 }
 
 /// A copier's side.

@@ -148,7 +148,7 @@ package final class NamedDirectory: Sendable {
     let handle = try root.handle()
     let directory = handle.descriptor.rawValue
     do throws(Errno) {
-      try kind.make(in: root, at: directory)
+      for path in kind.chain { try root.makeDirectoryIfMissing(path, at: directory) }
       guard let identifier = name.longIdentifier else {
         return try root.makeDirectoryIfMissing(relativePath, at: directory)
       }
@@ -211,5 +211,19 @@ package final class NamedDirectory: Sendable {
     guard let opened, try opened.status().kind == .regular else { return nil }
     let bytes = try opened.readToEnd(expectedBytes: 4_096, maximumBytes: 16 << 20)
     return String(validating: bytes, as: UTF8.self)
+  }
+}
+
+extension NameKind {
+  /// Returns the paths whose replacement matters to a watcher of this kind.
+  func parents(in root: ContainerRoot) -> [String] {
+    [root.path] + chain.map { root.path + "/" + $0 }
+  }
+}
+
+extension ContainerPart {
+  /// The file with the identifier of a name that is too long for a directory's.
+  static func identifier(copied: Copied) -> Self {
+    Self(NamedDirectory.identifierFile, copied: copied)
   }
 }

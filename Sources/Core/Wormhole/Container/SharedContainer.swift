@@ -1,5 +1,5 @@
 public import FoundationEssentials
-package import WormholeSystem
+import WormholeSystem
 
 /// One place through which any number of processes share state: a directory, or, for processes on
 /// several machines, a prefix of keys on an etcd cluster.
@@ -44,7 +44,7 @@ public final class SharedContainer: Sendable {
 
   /// - Parameter limit: The end of this call, and of those through the container.
   package convenience init(group: String, _ limit: CallLimit) throws {
-    if let location = try ContainerLocation.elsewhere(forGroup: group) {
+    if let location = try Engines.location(forGroup: group) {
       try self.init(at: location, group: group, limit)
     } else {
       let path = try ContainerLocation.path(forGroup: group)
@@ -65,17 +65,17 @@ public final class SharedContainer: Sendable {
   }
 
   package convenience init(
-    path: String, group: String? = nil, access: ContainerAccess? = .owner,
-    parts: ContainerParts = .standard
+    path: String, group: String? = nil, access: ContainerAccess? = .owner
   ) throws {
     let path = try Self.absolute(path)
-    self.init(
-      try ContainerRoot(path: path, access: access, group: group, parts: parts), group)
+    self.init(try ContainerRoot(path: path, access: access, group: group), group)
     try establishFormat()
   }
 
   private init(_ root: ContainerRoot, _ group: String?) {
     self.root = root
+    // Looks for a copier, and from now on once a second.
+    _ = root.picture
     engine = DirectoryEngine(root: root)
     url = URL(filePath: root.path, directoryHint: .isDirectory)
     location = root.path
@@ -127,6 +127,7 @@ public final class SharedContainer: Sendable {
     let companion = try companion ?? engine.localDirectory()
     try ContainerLocation.create(companion)
     root = try ContainerRoot(path: companion, access: .owner)
+    _ = root.picture
     url = URL(filePath: companion, directoryHint: .isDirectory)
     location = place.description
     groupIdentifier = group
@@ -170,7 +171,7 @@ public final class SharedContainer: Sendable {
   package static func existing(
     group: String, _ limit: CallLimit = CallLimit()
   ) throws -> SharedContainer? {
-    if let location = try ContainerLocation.elsewhere(forGroup: group) {
+    if let location = try Engines.location(forGroup: group) {
       return try existing(at: location, group: group, limit)
     }
     do {
@@ -195,7 +196,7 @@ public final class SharedContainer: Sendable {
 
   /// Returns the place of a group's container, whether or not it exists.
   package static func location(ofGroup group: String) throws -> String {
-    try ContainerLocation.elsewhere(forGroup: group)?.description
+    try Engines.location(forGroup: group)?.description
       ?? ContainerLocation.path(forGroup: group)
   }
 
@@ -216,16 +217,20 @@ public final class SharedContainer: Sendable {
       try engine.identifiers(of: kind, &unreported)
     }
   }
-
-  package static func entries(
-    _ path: String, at directory: Int32
-  ) throws(Errno) -> [FileDescriptor.Entry]? {
-    try ifPresent(
-      FileDescriptor.openBeneath(path, at: directory, [.readOnly, .directory]).remainingEntries())
-  }
 }
 
 extension SharedContainer {
+  /// Returns the engine as that of a primitive, which each engine is.
+  package func engine<Engine>(as _: Engine.Type) -> Engine {
+    // What a directory is, the compiler knows: a look at the conformances would cost more than the rest.
+    let found = engine.isDirectory ? DirectoryEngine(root: root) as? Engine : engine as? Engine
+    guard let found else { preconditionFailure("each engine is an \(Engine.self)") }
+    return found
+  }
+
+  /// Its name in events: its path.
+  package var place: String { root.path }
+
   /// Whether only processes on this machine share it, unless it is on a network file system.
   package var isLocal: Bool { engine.isDirectory }
 
@@ -234,6 +239,17 @@ extension SharedContainer {
   package func changing<Result>(_ body: () throws -> Result) throws -> Result {
     isLocal ? try root.changing(body) : try body()
   }
+
+  /// Whether everything that this process published without durability is on the disk.
+  package var hasFollowedUp: Bool { root.followUps.isDone }
+
+  /// Flushes everything that this process published without durability in the last second, for a
+  /// program that is about to end.
+  ///
+  /// Does nothing on a file system that flushes by itself within five seconds (ext4).
+  ///
+  /// - Complexity: As the follow-up itself: two fsyncs for each value.
+  package static func followUpBeforeExit() { FollowUps.finishAll() }
 
   /// The container in this machine's directory, for data that belongs to processes of this machine.
   package var onThisMachine: SharedContainer {

@@ -80,7 +80,7 @@ package final class KeptLease: Sendable {
       // The owner of another site has looked.
       if let root {
         guard root.showsEachChange(on: status.device),
-          root.keepsNanoseconds.load(ordering: .relaxed)
+          root.lastHandle.keepsNanoseconds.load(ordering: .relaxed)
         else { return false }
       }
       // Before it can be taken again, because the lock belongs to the open file, not to a thread.
@@ -107,7 +107,7 @@ package final class KeptLease: Sendable {
 }
 
 /// The leases of a container that this process keeps open.
-final class KeptLeases: Sendable {
+final class KeptLeases: ContainerMemory {
   private let names = NameMemories { KeptLease() }
   private let open = Mutex<[KeptLease]>([])
   /// The limit of the descriptors that they use.
@@ -132,6 +132,11 @@ final class KeptLeases: Sendable {
   func closeAll() {
     for lease in open.withLock({ exchange(&$0, with: []) }) { lease.close() }
   }
+}
+
+extension ContainerRoot {
+  /// The leases that this process released a moment ago.
+  var keptLeases: KeptLeases { memory() }
 }
 
 extension FileStatus {

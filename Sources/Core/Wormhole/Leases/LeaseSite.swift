@@ -233,7 +233,7 @@ extension ContainerRoot: LeaseHome {
   }
 
   package func stamp(_ file: borrowing FileDescriptor) throws(Errno) -> Stamp {
-    try Stamp.put(on: file, keepsNanoseconds)
+    try Stamp.put(on: file, lastHandle.keepsNanoseconds)
   }
 }
 

@@ -116,7 +116,7 @@ package final class LogDirectory: LogPlace {
   package static let entries = "entries"
 
   /// The same as rows.
-  static let parts = [
+  package static let parts = [
     ContainerPart(ValueFile.name(of: .log), .content),
     ContainerPart(entries, parts: [ContainerPart(each: .message) { number($0) != nil }]),
     .lease, .identifier(copied: .whole),
@@ -181,7 +181,7 @@ package final class LogDirectory: LogPlace {
   }
 
   package func numbers() throws -> [Int] {
-    try (SharedContainer.entries(Self.entries, at: descriptor.rawValue) ?? [])
+    try (ContainerRoot.entries(Self.entries, at: descriptor.rawValue) ?? [])
       .compactMap { Self.number($0.name) }
   }
 
@@ -232,6 +232,12 @@ package final class LogDirectory: LogPlace {
   }
 
   package func hasEntries() throws(Errno) -> Bool {
-    try SharedContainer.entries(Self.entries, at: descriptor.rawValue)?.isEmpty == false
+    try ContainerRoot.entries(Self.entries, at: descriptor.rawValue)?.isEmpty == false
+  }
+}
+
+extension DirectoryEngine: LogEngine {
+  package func log(_ name: String) -> any LogStore {
+    DirectoryLog(directory: NamedDirectory(root: root, kind: .log, identifier: name))
   }
 }

@@ -50,7 +50,7 @@ public struct Log<Content: Codable & Sendable>: Sendable {
     self.name = name
     self.memory = memory
     self.value = value ?? PlainValue(container: container, identifier: name, kind: .log)
-    self.store = store ?? container.engine.log(name, in: container)
+    self.store = store ?? container.engine(as: (any LogEngine).self).log(name)
   }
 
   /// The same log, whatever its content is.

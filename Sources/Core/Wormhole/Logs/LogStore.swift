@@ -86,3 +86,8 @@ extension LogPlace {
     return found
   }
 }
+
+/// The engine's operation for logs.
+package protocol LogEngine: ContainerEngine {
+  func log(_ name: String) -> any LogStore
+}

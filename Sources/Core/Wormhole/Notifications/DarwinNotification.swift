@@ -29,7 +29,7 @@ public struct DarwinNotification: Sendable {
   init(container: SharedContainer, name: String) {
     self.container = container
     self.name = name
-    store = container.engine.posts(name)
+    store = container.engine(as: (any PostEngine).self).posts(name)
     stateValue = PlainValue(container: container, identifier: name, kind: .notification)
   }
 

@@ -16,7 +16,7 @@ package struct PostFile: PostStore {
   private static let prefix = "bell-"
 
   /// `notifications/<name>/`.
-  static let parts = [
+  package static let parts = [
     ContainerPart(each: .post, prefix, copied: .meaning),
     ContainerPart(ValueFile.name(of: .notification), .content, copied: .meaning),
     .lease, .identifier(copied: .nothing),
@@ -24,7 +24,7 @@ package struct PostFile: PostStore {
 
   package init(root: ContainerRoot, name: String) {
     directory = NamedDirectory(root: root, kind: .notification, identifier: name)
-    last = root.lastPosts.memory(of: directory.relativePath)
+    last = root.memory(LastPosts.self).names.memory(of: directory.relativePath)
   }
 
   package func post() throws { try directory.root.changing(postOnce) }
@@ -169,4 +169,13 @@ package struct PostMark: Sendable {
     let new = container === last.container ? marks : marks.subtracting(older)
     return !new.isSubset(of: last.marks)
   }
+}
+
+/// The engine's operation for notifications.
+package protocol PostEngine: ContainerEngine {
+  func posts(_ name: String) -> any PostStore
+}
+
+extension DirectoryEngine: PostEngine {
+  package func posts(_ name: String) -> any PostStore { PostFile(root: root, name: name) }
 }

@@ -39,7 +39,8 @@ public struct Presence: Sendable {
     self.container = container
     self.name = name
     self.kind = kind
-    store = container.engine.presence(name, kind, in: container)
+    store = container.engine(as: (any PresenceEngine).self)
+      .presence(name, kind, in: container)
   }
 
   /// The path of the directory of registrations, whether or not it exists; on etcd a description of
@@ -166,7 +167,8 @@ extension OwnNames {
   ) throws -> any Cancelling {
     try reporting("watch the names of presences", path: container.location) {
       try ThreadShortage.ruleOut()
-      return try container.engine.watchOwnPresenceNames(signal)
+      return try container.engine(as: (any PresenceEngine).self)
+        .watchOwnPresenceNames(signal)
     }
   }
 }

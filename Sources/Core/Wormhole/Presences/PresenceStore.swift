@@ -277,3 +277,11 @@ package final class StoppedHolders: Sendable {
     }
   }
 }
+
+/// The engine's operations for presences.
+package protocol PresenceEngine: ContainerEngine {
+  func presence(_ name: String, _ kind: NameKind, in container: SharedContainer)
+    -> any PresenceStore
+  /// Calls a closure whenever the package may have a new name of a presence.
+  func watchOwnPresenceNames(_ signal: @escaping @Sendable () -> Void) throws -> any Cancelling
+}

@@ -72,7 +72,7 @@ package protocol QueueStore: Sendable {
 }
 
 extension Queue {
-  var store: any QueueStore { container.engine.queue(plain) }
+  var store: any QueueStore { container.engine(as: (any QueueEngine).self).queue(plain) }
 }
 
 /// The source of one consumer's batches. Used by one thread at a time.
@@ -176,3 +176,9 @@ package struct Settlement {
 package typealias QueueMembership = (
   source: any ConsumerSource, registration: PresenceRegistration?
 )
+
+/// The engine's operations for queues.
+package protocol QueueEngine: ContainerEngine {
+  func queue(_ queue: PlainQueue) -> any QueueStore
+  func attachments(of queue: PlainQueue) -> any AttachmentStore
+}

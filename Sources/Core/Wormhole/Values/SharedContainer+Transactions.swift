@@ -164,7 +164,7 @@ package struct ValuesUpdate<Result: Sendable>: Sendable {
   }
 
   func change() -> sending any Waiting<Result> {
-    container.engine.change(self)
+    container.engine(as: (any ValueEngine).self).change(self)
   }
 
   static func content(

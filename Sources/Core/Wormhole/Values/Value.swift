@@ -37,7 +37,8 @@ public struct Value<Content: Codable & Sendable>: Sendable {
   package var peer: String?
 
   package init(container: SharedContainer, identifier: String, kind: NameKind) {
-    self.init(container.engine.value(identifier, kind, in: container))
+    self.init(
+      container.engine(as: (any ValueEngine).self).value(identifier, kind, in: container))
   }
 
   init(_ store: any ValueStore) { self.store = store }

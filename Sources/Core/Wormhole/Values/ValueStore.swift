@@ -134,3 +134,11 @@ package struct BodyError: Error {
 
   package init(cause: any Error) { self.cause = cause }
 }
+
+/// The engine's operations for values.
+package protocol ValueEngine: ContainerEngine {
+  func value(_ identifier: String, _ kind: NameKind, in container: SharedContainer)
+    -> any ValueStore
+  /// Returns a change of several values in one step.
+  func change<Result: Sendable>(_ update: ValuesUpdate<Result>) -> sending any Waiting<Result>
+}

@@ -56,7 +56,9 @@ extension EtcdContainer: InspectedEngine {
     guard try !queue.awaitFirstUse(until: .now, willWait: {}) else { return }
     try EtcdPresence(self, name: queue.name, kind: queue.role.kind).removeRecords()
   }
+}
 
+extension EtcdContainer: CopiedEngine {
   package func copySource() -> (any CopySource)? { EtcdSource(container: self) }
 
   /// Removes the keys of the container that was opened, not of one created after it. Its processes

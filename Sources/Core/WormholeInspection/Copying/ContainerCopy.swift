@@ -75,7 +75,7 @@ package struct ContainerCopy {
 
   /// - Returns: Nil if it has to be tried again.
   private func fill(_ target: any CopyTarget) throws -> Summary? {
-    if let reader = source.inspected.copySource() {
+    if let reader = source.engine(as: (any CopiedEngine).self).copySource() {
       return try put(reader, besides: source.root, to: target)
     }
     if let target = target as? DirectoryTarget {

@@ -28,7 +28,7 @@ package struct ContainerRemoval {
         Self.action, remedy: "end it first, so that it does not begin again")
     }
     return try reporting(Self.action, path: container.location) {
-      try container.inspected.removeContent()
+      try container.engine(as: (any CopiedEngine).self).removeContent()
       return try removeDirectory()
     }
   }
@@ -36,12 +36,12 @@ package struct ContainerRemoval {
   private func removeDirectory() throws -> [String] {
     let handle = try container.root.handle()
     let directory = handle.descriptor.rawValue
-    let all = try SharedContainer.entries(".", at: directory) ?? []
+    let all = try ContainerRoot.entries(".", at: directory) ?? []
     let ours = all.filter { removesFiles || SharedContainer.isOurs($0.name) }.map(\.name)
     let format = FileName(ContainerFormat.fileName)
     for name in ours where name != format { try TreeRemoval().remove(name, at: directory) }
     try TreeRemoval().remove(format, at: directory)
-    let left = try SharedContainer.entries(".", at: directory) ?? []
+    let left = try ContainerRoot.entries(".", at: directory) ?? []
     if left.isEmpty, isOwnDirectory {
       // Another program may have created something in it meanwhile; then it stays.
       try removeIfEmpty(container.root.path, at: Directory.current)
@@ -66,7 +66,7 @@ package struct ContainerRemoval {
 extension SharedContainer {
   /// Whether an entry of a container's directory belongs to the container, or soon will.
   static func isOurs(_ name: FileName) -> Bool {
-    ownEntries.contains(name.text) || isStaged(name)
+    ContainerFormat.ownEntries.contains(name.text) || isStaged(name)
   }
 
   /// Whether an entry has the name of a `container.plist` or a directory that is being created.

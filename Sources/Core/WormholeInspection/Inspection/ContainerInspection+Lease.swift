@@ -40,7 +40,7 @@ extension ContainerInspection {
     // file. Meanwhile it has the leases of its values.
     let isRunning = [NameKind.value, .ownValue].contains { kind in
       // An error is reported where the names are listed.
-      let entries = (try? SharedContainer.entries(kind.path, at: directory)) ?? nil
+      let entries = (try? ContainerRoot.entries(kind.path, at: directory)) ?? nil
       return (entries ?? []).contains { isHeld("\(kind.path)/\($0.name.text)") }
     }
     return !isRunning || isStale(Transaction(nonce: nonce).path)
@@ -81,7 +81,7 @@ extension ContainerInspection {
       overdue = .termPassed
     }
     if holder.state == .stopped { overdue = .stopped }
-    let parts = container.root.parts[owner.kind.primitive]
+    let parts = container.root.parts(of: owner.kind.primitive)
     let file = parts.first { $0.role == .content }?.name.map { "/" + $0 }
     report.leases.append(
       .init(

@@ -26,7 +26,7 @@ extension ContainerInspection {
 
   /// Looks at all parts of a name, in the order of their rows.
   mutating func lookAtParts(of owner: Owner, _ count: Count = { _, _ in false }) {
-    let parts = container.root.parts[owner.kind.primitive]
+    let parts = container.root.parts(of: owner.kind.primitive)
     let entries = list(owner.path).map { entry in
       (entry, row: parts.firstIndex { $0.isNamed(entry.name) })
     }

@@ -104,7 +104,7 @@ struct ContainerInspection {
   private mutating func lookAtTopLevel() {
     for entry in list(".") {
       let name = entry.name.text
-      if SharedContainer.ownEntries.contains(name) {
+      if ContainerFormat.ownEntries.contains(name) {
         checkOwnerAndMode(name)
       } else if SharedContainer.isStaged(entry.name), isStale(name) {
         add(.abandonedCreation, name)

@@ -49,7 +49,7 @@ struct NameSweep {
   ) throws -> FileStatus? {
     guard let place = try directory.open([.readOnly, .directory]) else { return nil }
     let status = try place.status()
-    let parts = container.root.parts[directory.kind.primitive]
+    let parts = container.root.parts(of: directory.kind.primitive)
     let isEmpty = try place.entries().allSatisfy { entry in
       guard let part = parts.first(where: { $0.isNamed(entry.name) }) else { return false }
       return part.role == .lease || part.name == NamedDirectory.identifierFile

@@ -127,12 +127,7 @@ enum MailboxAddress {
 }
 
 extension SharedContainer {
-  package var callingEngine: any CallingEngine {
-    guard let engine = engine as? any CallingEngine else {
-      preconditionFailure("each engine is a CallingEngine")
-    }
-    return engine
-  }
+  package var callingEngine: any CallingEngine { engine(as: (any CallingEngine).self) }
 
   /// Creates a mailbox; it ends with `end`, when it is released, or with the process.
   ///

@@ -31,7 +31,7 @@ struct ContainerRemovalTests {
     let container = try scene.container(engine, "c")
     try scene.fill(container)
     try makeDirectory(container.root.path + "/folder")
-    let others = try names(in: container).filter { !SharedContainer.ownEntries.contains($0) }
+    let others = try names(in: container).filter { !ContainerFormat.ownEntries.contains($0) }
     #expect(others.contains("folder"))
 
     #expect(try ContainerRemoval(of: container).run() == others)

@@ -1,3 +1,4 @@
+import Synchronization
 import Testing
 import WormholePropertyLists
 import WormholeTestSupport
@@ -18,16 +19,15 @@ struct PlantedPartTests {
 
   init() throws {
     directory = try TemporaryDirectory()
-    var parts = ContainerParts.standard
-    parts[.queue].insert(
-      ContainerPart(
-        "refused",
-        parts: [
-          ContainerPart(each: .outcome) { OutcomeFile.id($0.text) != nil },
-          ContainerPart(each: .post, "rung-", copied: .nothing),
-          ContainerPart(each: .unfinished, "torn-", copied: .nothing),
-        ]), at: 0)
-    container = try SharedContainer(path: directory.path, parts: parts)
+    container = try SharedContainer(path: directory.path)
+    let refused = ContainerPart(
+      "refused",
+      parts: [
+        ContainerPart(each: .outcome) { OutcomeFile.id($0.text) != nil },
+        ContainerPart(each: .post, "rung-", copied: .nothing),
+        ContainerPart(each: .unfinished, "torn-", copied: .nothing),
+      ])
+    container.root.memory(PlantedParts.self).rows.withLock { $0[.queue] = [refused] }
     try container.queue("q").sender("a").enqueue(1)
     try makeDirectory(place + "/refused")
   }

@@ -49,7 +49,7 @@ struct TransactionTests {
   /// What a transaction leaves in the container that nobody needs.
   func litter() throws -> [String] {
     guard TestEngine.current == .directory else { return [] }
-    let left = try SharedContainer.entries(
+    let left = try ContainerRoot.entries(
       Transaction.directory, at: container.root.handle().descriptor.rawValue)
     return (left ?? []).map(\.name.text)
       + (try Self.names.filter { try hasLease($0) }).flatMap {

@@ -104,7 +104,7 @@ package struct Transaction: Sendable {
 
   /// Removes the directory if every part is settled.
   func removeIfSettled(at container: Int32) throws(Errno) {
-    let entries = try SharedContainer.entries(path, at: container) ?? []
+    let entries = try ContainerRoot.entries(path, at: container) ?? []
     guard
       LeaseFault.forgettingParts.isActive
         || entries.allSatisfy({ path + "/" + $0.name.text == committed })
@@ -120,7 +120,7 @@ package struct Transaction: Sendable {
 
   /// Removes the directory of a transaction that has no part left to publish.
   package func discard(at container: Int32) throws(Errno) {
-    for entry in try SharedContainer.entries(path, at: container) ?? [] {
+    for entry in try ContainerRoot.entries(path, at: container) ?? [] {
       try removeIfPresent(path + "/" + entry.name.text, at: container)
     }
     try removeIfSettled(at: container)
@@ -156,7 +156,7 @@ extension Transaction {
     let transaction = Transaction(nonce: String(path.dropFirst(directory.utf8.count + 1)))
     if try transaction.isCommitted(at: container) {
       for kind in [NameKind.value, .ownValue] {
-        for entry in try SharedContainer.entries(kind.path, at: container) ?? []
+        for entry in try ContainerRoot.entries(kind.path, at: container) ?? []
         where try nonce(notedAt: kind.path + "/" + entry.name.text, in: root) == transaction.nonce {
           return
         }

@@ -37,7 +37,7 @@ package struct PresenceDirectory: PresenceStore {
   static let suffix = ".plist"
   package static let last = "last.plist"
   /// The same as rows.
-  static let parts = [
+  package static let parts = [
     ContainerPart(each: .registration, copied: .nothing) { name in
       [memberPrefix, enteringPrefix].contains { id(in: name, after: $0) != nil }
     },
@@ -366,5 +366,17 @@ extension PresenceDirectory {
       }
     }
     return true
+  }
+}
+
+extension DirectoryEngine: PresenceEngine {
+  package func presence(
+    _ name: String, _ kind: NameKind, in container: SharedContainer
+  ) -> any PresenceStore { PresenceDirectory(container: container, name: name, kind: kind) }
+
+  package func watchOwnPresenceNames(
+    _ signal: @escaping @Sendable () -> Void
+  ) throws -> any Cancelling {
+    try PresenceDirectory.watchNames(of: .ownPresence, in: root, signal)
   }
 }

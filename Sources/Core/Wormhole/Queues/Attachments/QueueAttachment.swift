@@ -202,7 +202,9 @@ package struct WaitingAttachment: Sendable, Hashable {
 
 /// Information on attachments for senders.
 extension Queue {
-  fileprivate var attachments: any AttachmentStore { container.engine.attachments(of: plain) }
+  fileprivate var attachments: any AttachmentStore {
+    container.engine(as: (any QueueEngine).self).attachments(of: plain)
+  }
 
   private func looking<Result>(_ body: (any AttachmentStore) throws -> Result) throws -> Result {
     try attempt("look at the attachments of") { try body(attachments) }

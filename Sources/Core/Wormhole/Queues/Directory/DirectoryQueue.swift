@@ -318,3 +318,11 @@ final class OpenQueue: Sendable {
   /// Opens the directory again with the next step, because a part of it is missing.
   func forget() { withExtendedLifetime(held.withLock { $0.take() }) {} }
 }
+
+extension DirectoryEngine: QueueEngine {
+  package func queue(_ queue: PlainQueue) -> any QueueStore { DirectoryQueue(queue: queue) }
+
+  package func attachments(of queue: PlainQueue) -> any AttachmentStore {
+    DirectoryAttachments(queue: queue)
+  }
+}

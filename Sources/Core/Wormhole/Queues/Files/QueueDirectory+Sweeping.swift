@@ -2,7 +2,7 @@ package import WormholeSystem
 
 extension QueueDirectory {
   /// The same files as rows, in the order in which an unused queue loses its directories.
-  static let parts = [
+  package static let parts = [
     ContainerPart(pending, parts: [batches(.waiting)]),
     ContainerPart(taken, parts: [consumer]),
     ContainerPart(outcomes, parts: [notes(.outcome)]),
@@ -51,10 +51,12 @@ extension QueueDirectory {
 }
 
 extension QueueDirectory {
+  fileprivate var rows: [ContainerPart] { root.parts(Self.parts, of: .queue) }
+
   /// Returns whether the queue contains no entry, no record of an entry, and no unfinished file.
   package func isEmpty() throws -> Bool {
     let top = try openFile(".", [.readOnly, .directory])
-    return try isEmpty(top.entries(), of: root.parts[.queue])
+    return try isEmpty(top.entries(), of: rows)
   }
 
   private func isEmpty(
@@ -97,7 +99,7 @@ extension QueueDirectory {
   package func sweep(
     _ roles: Set<ContainerPart.Role> = [.unfinished, .forgotten, .mark, .attachment]
   ) throws(Errno) {
-    for part in root.parts[.queue] where part.role != .lease {
+    for part in rows where part.role != .lease {
       if let name = part.name { try sweep(roles, in: name, part) }
     }
   }
@@ -184,7 +186,7 @@ extension PlainQueue {
     guard let place = try open(), try place.isEmpty() else {
       return false
     }
-    for part in directory.root.parts[.queue] {
+    for part in place.rows {
       // The consumer's own directory is in `taken`.
       guard let name = part.name, part.parts != nil, part.role != .lease,
         name != QueueDirectory.taken

@@ -378,7 +378,7 @@ extension QueueDirectory {
 
   /// - Returns: nil if there is no such directory.
   package func list(_ path: String) throws(Errno) -> [FileDescriptor.Entry]? {
-    try SharedContainer.entries(path, at: descriptor.rawValue)
+    try ContainerRoot.entries(path, at: descriptor.rawValue)
   }
 
   package func makeDirectory(_ path: String) throws(Errno) {

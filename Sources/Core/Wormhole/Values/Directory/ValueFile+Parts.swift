@@ -11,7 +11,7 @@ extension ValueFile {
   }
 
   /// `values/<name>/`.
-  static let parts = [
+  package static let parts = [
     ContainerPart(name(of: .value), .content, copied: .meaning),
     .lease, .identifier(copied: .nothing),
     ContainerPart(each: .plain, NamedDirectory.startPrefix, copied: .nothing),

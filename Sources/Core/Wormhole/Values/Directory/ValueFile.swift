@@ -182,3 +182,13 @@ package final class ValueFile: ValueStore {
       remedy: "remove it: rm -r '\(path)'")
   }
 }
+
+extension DirectoryEngine: ValueEngine {
+  package func value(
+    _ identifier: String, _ kind: NameKind, in container: SharedContainer
+  ) -> any ValueStore { ValueFile(container: container, identifier: identifier, kind: kind) }
+
+  package func change<Result: Sendable>(
+    _ update: ValuesUpdate<Result>
+  ) -> sending any Waiting<Result> { TransactionWork(update).change() }
+}

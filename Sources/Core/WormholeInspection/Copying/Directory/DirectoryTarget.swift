@@ -80,7 +80,7 @@ final class DirectoryTarget: CopyTarget {
   }
 
   private func file(of item: CopiedKey) -> String {
-    let parts = root.parts[item.kind.primitive]
+    let parts = root.parts(of: item.kind.primitive)
     guard let name = parts.first(where: { $0.copied == .meaning && $0.name != nil })?.name else {
       preconditionFailure("each letter but a post's and a queue's has a file")
     }

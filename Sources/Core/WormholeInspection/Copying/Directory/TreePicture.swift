@@ -262,7 +262,7 @@ extension TreePicture.Item {
   static func parts(in root: ContainerRoot, _ faults: inout NameFaults) throws -> [Self] {
     var items: [Self] = []
     for kind in NameKind.users + NameKind.owns {
-      let parts = root.parts[kind.primitive].filter { [.whole, .each].contains($0.copied) }
+      let parts = root.parts(of: kind.primitive).filter { [.whole, .each].contains($0.copied) }
       guard !parts.isEmpty else { continue }
       for entry in try SharedContainer.listed(kind, in: root, &faults) {
         let place = kind.path + "/" + entry.name.text
@@ -295,7 +295,7 @@ extension TreePicture.Item {
   ) throws -> [FileName] {
     let found = try faults.attempt("copy the container", path: root.path + "/" + path) {
       let handle = try root.handle()
-      return try SharedContainer.entries(path, at: handle.descriptor.rawValue)
+      return try ContainerRoot.entries(path, at: handle.descriptor.rawValue)
     }
     return (found ?? nil)?.map(\.name) ?? []
   }

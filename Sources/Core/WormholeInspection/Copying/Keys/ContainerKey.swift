@@ -172,7 +172,7 @@ extension ContainerRoot {
   /// The parts whose meaning is copied, with the kinds of their names.
   var meanings: [(kind: NameKind, part: ContainerPart)] {
     (NameKind.users + NameKind.owns).flatMap { kind in
-      parts[kind.primitive].filter { $0.copied == .meaning }.map { (kind, $0) }
+      parts(of: kind.primitive).filter { $0.copied == .meaning }.map { (kind, $0) }
     }
   }
 }

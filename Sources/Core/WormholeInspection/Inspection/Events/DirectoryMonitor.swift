@@ -169,7 +169,7 @@ struct DirectoryLooks {
         of: FileName(name), kind, in: container.root, &unreported)
       let known = seen[child]?.place?.name ?? found
       guard let known else { return }
-      let parts = container.root.parts[kind.primitive]
+      let parts = container.root.parts(of: kind.primitive)
       enter(child, Place(kind: kind, name: known, home: child, parts: parts), in: path, name)
     } else if let place = seen[path]?.place {
       let part = place.parts.first { $0.isNamed(FileName(name)) }

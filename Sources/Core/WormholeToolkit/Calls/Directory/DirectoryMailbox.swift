@@ -210,7 +210,7 @@ final class DirectoryMailbox: Mailbox {
 
   private func entries(_ mailbox: MailboxDirectory.LockedDirectory) throws(Errno) -> [EntryFile] {
     let directory = mailbox.directory.rawValue
-    let names = try SharedContainer.entries(".", at: directory)?.map(\.name) ?? []
+    let names = try ContainerRoot.entries(".", at: directory)?.map(\.name) ?? []
     for name in names where name.hasPrefix(MailboxDirectory.stagedPrefix) {
       ContainerRoot.sweepStaged(name.text, at: directory)
     }

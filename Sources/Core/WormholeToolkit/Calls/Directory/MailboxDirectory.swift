@@ -124,7 +124,7 @@ package struct MailboxDirectory: Sendable {
     let container = handle.descriptor.rawValue
     for _ in 0..<renameRaceLimit {
       do throws(Errno) {
-        guard let entries = try SharedContainer.entries(relativePath, at: container) else { return }
+        guard let entries = try ContainerRoot.entries(relativePath, at: container) else { return }
         let directory = try FileDescriptor.openBeneath(
           relativePath, at: container, [.pathOnly, .directory])
         for entry in entries { try removeIfPresent(entry.name, at: directory.rawValue) }
@@ -144,8 +144,8 @@ package struct MailboxDirectory: Sendable {
   package static func dead(in root: ContainerRoot) throws -> [String] {
     let handle = try root.handle()
     let container = handle.descriptor.rawValue
-    return try (SharedContainer.entries(ContainerFormat.mailboxes, at: container) ?? []).compactMap
-    { entry in
+    return try (ContainerRoot.entries(ContainerFormat.mailboxes, at: container) ?? []).compactMap {
+      entry in
       let mailbox = MailboxDirectory(root: root, address: entry.name.text)
       let isNew = entry.name.hasPrefix(newPrefix)
       // A new mailbox that cannot be examined has its final name by now.

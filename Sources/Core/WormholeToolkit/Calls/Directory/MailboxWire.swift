@@ -302,7 +302,7 @@ final class DirectoryMailboxWriter: MailboxWriter {
 
   private func admits(_ size: Int, at container: Int32) throws(Errno) -> Bool {
     if state.withLock({ $0.admission.allows(1, size) }) { return true }
-    let waiting = try SharedContainer.entries(place.relativePath, at: container)?
+    let waiting = try ContainerRoot.entries(place.relativePath, at: container)?
       .compactMap { EntryFile(bytes: $0.name.bytes) }
     return state.withLock { $0.admission.note(waiting: waiting ?? [], for: 1, size) }
   }

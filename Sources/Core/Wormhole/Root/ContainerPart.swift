@@ -1,9 +1,10 @@
+import Synchronization
 package import WormholeSystem
 
 /// One row that describes what a primitive keeps in the directory of a name: a file, or a directory
 /// with its own parts.
 ///
-/// Each primitive has its table of rows beside its code (`ContainerParts` has all). The report, the sweep,
+/// Each primitive has its table of rows beside its code (`ContainerRoot.parts(of:)` has all). The report, the sweep,
 /// the monitor and the copy of a container read the same tables, so a new part is a new row:
 ///
 /// | reader | what it does with a row |
@@ -106,9 +107,18 @@ package struct ContainerPart: Sendable {
   package func contains(_ isSought: (ContainerPart) -> Bool) -> Bool {
     isSought(self) || parts?.contains { $0.contains(isSought) } ?? false
   }
+}
 
-  /// The file with the identifier of a name that is too long for a directory's.
-  static func identifier(copied: Copied) -> Self {
-    Self(NamedDirectory.identifierFile, copied: copied)
+/// Rows that a test plants before those of a primitive, to find out which readers know them.
+final class PlantedParts: ContainerMemory {
+  let rows = Mutex<[NameKind.Primitive: [ContainerPart]]>([:])
+}
+
+extension ContainerRoot {
+  /// Returns the rows of a primitive: its own.
+  package func parts(
+    _ own: [ContainerPart], of primitive: NameKind.Primitive
+  ) -> [ContainerPart] {
+    memory(PlantedParts.self).rows.withLock { $0[primitive, default: []] } + own
   }
 }

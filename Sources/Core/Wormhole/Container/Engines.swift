@@ -1,4 +1,5 @@
 import Synchronization
+import WormholeSystem
 
 /// The place of a container outside directories, as an engine understands it.
 package protocol EngineLocation: Sendable, CustomStringConvertible {
@@ -42,6 +43,20 @@ package enum Engines {
         remedy: "build it with the module of that engine, and register that at its start")
     }
     return try parser(text)
+  }
+
+  /// Returns the place of a group's container on another engine; nil if it is a directory.
+  static func location(forGroup group: String) throws -> (any EngineLocation)? {
+    let variable = "WORMHOLE_GROUPS"
+    guard let base = Program.environment(variable), !base.isEmpty else { return nil }
+    guard let place = try location(base) else {
+      throw WormholeError(
+        .containerMissing, "find the container of group \"\(group)\"", path: base,
+        reason: "\(variable) names a directory, but is the place of groups on etcd",
+        remedy: "unset it, and set XDG_DATA_HOME for groups in another directory")
+    }
+    guard !group.isEmpty else { throw ContainerLocation.empty }
+    return place.appending(EncodedName(group).component)
   }
 
   /// Returns a text for people and logs, without its password, even if the password is not encoded

@@ -66,11 +66,6 @@ extension DirectoryEngine: InspectedEngine {
     _ = try container.removeEmptyName(queue.name, .consumer, isOwn: queue.directory.kind.isOwn)
   }
 
-  package func copySource() -> (any CopySource)? { nil }
-
-  /// Its files are those of the local directory.
-  package func removeContent() {}
-
   package func tryWriting() throws {
     let handle = try root.handle()
     let directory = handle.descriptor.rawValue

@@ -1,26 +1,13 @@
 import Synchronization
 import WormholeSystem
 
-extension SharedContainer {
-  /// Whether everything that this process published without durability is on the disk.
-  package var hasFollowedUp: Bool { root.followUps.isDone }
-
-  /// Flushes everything that this process published without durability in the last second, for a
-  /// program that is about to end.
-  ///
-  /// Does nothing on a file system that flushes by itself within five seconds (ext4).
-  ///
-  /// - Complexity: As the follow-up itself: two fsyncs for each value.
-  package static func followUpBeforeExit() { FollowUps.finishAll() }
-}
-
 /// The values of one container that this process changed a moment ago. They are flushed to the disk
 /// a second later, so that a loss of power undoes at most the last seconds.
 ///
 /// Without this, the time depends on the file system (ext4 5 s for a name, xfs 30 s, and the kernel
 /// 30 s for content), as it does for the changes in the last second of a process. The cost is one
 /// fsync of a file and its directory per second, however often the value was published.
-package final class FollowUps: Sendable {
+package final class FollowUps: ContainerMemory {
   private struct State {
     var due: [String: NameKind] = [:]
     /// Whether a look is scheduled: only one at a time, even if a file system hangs.
@@ -50,7 +37,7 @@ package final class FollowUps: Sendable {
     mark.round.load(ordering: .relaxed) == round.load(ordering: .sequentiallyConsistent)
   }
 
-  /// Whether a flush is due, after which all leases that are kept open are closed.
+  /// Whether a flush is due, after which all that the primitives keep open is closed.
   var isScheduled: Bool { state.withLock(\.isScheduled) }
 
   /// Whether nothing is pending.
@@ -77,7 +64,7 @@ package final class FollowUps: Sendable {
     schedule(root)
   }
 
-  fileprivate static func finishAll() {
+  static func finishAll() {
     for root in pending.withLock({ Array($0.values) }) {
       // It is unknown, or the container is gone, which the flush notices.
       let isFast = try? root.handle().descriptor.fileSystem().commitsWithinSeconds
@@ -102,13 +89,13 @@ package final class FollowUps: Sendable {
           pauseThread(Self.delay)
           // A publication from here on is added again, and waits for the disk.
           finish(root)
-          root.keptLeases.closeAll()
+          for memory in root.allMemories { memory.closeAll() }
         } while state.withLock { state in
           state.isScheduled = !state.due.isEmpty
           return state.isScheduled
         }
         // Excludes: a lease that was kept open since, and is not closed because this was scheduled.
-        root.keptLeases.closeAll()
+        for memory in root.allMemories { memory.closeAll() }
         Self.pending.withLock { pending in
           // Excludes: a value that was added since, whose container would be forgotten.
           if isDone { pending[ObjectIdentifier(root)] = nil }
@@ -147,4 +134,9 @@ package final class FollowUps: Sendable {
       return true
     }
   }
+}
+
+extension ContainerRoot {
+  /// The values that this process published a moment ago.
+  package var followUps: FollowUps { memory() }
 }

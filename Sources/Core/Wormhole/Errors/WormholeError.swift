@@ -177,6 +177,12 @@ extension WormholeError {
   }
 }
 
+/// An error of an engine, which becomes an error with a sentence.
+package protocol EngineError: Error {
+  /// Returns the error of a call that has failed because of this one.
+  func reported(_ action: String, path: String) -> WormholeError
+}
+
 /// Runs a closure and turns an error of the kernel or of an engine into an error with a sentence.
 package func reporting<Result: ~Copyable>(
   _ action: @autoclosure () -> String, path: @autoclosure () -> String, _ body: () throws -> Result

@@ -1,5 +1,3 @@
-package import WormholeSystem
-
 /// The primitive that a name belongs to, and its origin: the top-level directories of the
 /// container.
 ///
@@ -53,14 +51,4 @@ package struct NameKind: Hashable, Sendable {
 
   /// The directory and its parents in the container, topmost first.
   package var chain: [String] { isOwn ? [Self.own, path] : [path] }
-
-  /// Returns the paths whose replacement matters to a watcher of this kind.
-  package func parents(in root: ContainerRoot) -> [String] {
-    [root.path] + chain.map { root.path + "/" + $0 }
-  }
-
-  /// Creates the directory of all names of this kind if it is missing.
-  package func make(in root: ContainerRoot, at container: Int32) throws(Errno) {
-    for path in chain { try root.makeDirectoryIfMissing(path, at: container) }
-  }
 }

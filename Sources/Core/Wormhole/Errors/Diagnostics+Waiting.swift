@@ -34,11 +34,6 @@ extension Diagnostics {
   }
 }
 
-extension SharedContainer {
-  /// Its name in events: its path.
-  package var place: String { root.path }
-}
-
 /// Measures one wait for other processes, and reports it when it has ended.
 package struct WaitMeter {
   private var began: ContinuousClock.Instant?

@@ -16,6 +16,8 @@ package final class ContainerRoot: Sendable {
     package let showsEachChange: Bool
     /// A time before which the path named another directory; nil for the first one.
     let namedSince: WallTime?
+    /// Whether the file system is known to keep a file's time to the nanosecond.
+    let keepsNanoseconds = Atomic(false)
 
     init(
       descriptor: consuming FileDescriptor, status: FileStatus, namedSince: WallTime? = nil
@@ -40,39 +42,24 @@ package final class ContainerRoot: Sendable {
   package let access: ContainerAccess
   /// The identifier of the group whose container it is.
   private let group: String?
-  /// The parts of the directories of names.
-  package let parts: ContainerParts
   /// The open directory, and when it was checked, by the clock of the machine (`bootTimeNanoseconds`).
   private let state: Mutex<(handle: Handle, checked: UInt64)>
   /// How long a path is trusted to still name the directory that was opened.
   package static let recheck: Duration = .nanoseconds(Int64(recheckNanoseconds))
   static let recheckNanoseconds: UInt64 = 1_000_000_000
-  /// Whether the file system is known to keep a file's time to the nanosecond.
-  let keepsNanoseconds = Atomic(false)
-  /// The values that this process published a moment ago.
-  package let followUps = FollowUps()
-  /// The notifications that this process posted last.
-  let lastPosts = NameMemories { LastPost() }
-  /// The leases that this process released a moment ago.
-  let keptLeases = KeptLeases()
-  /// Whether a copier wants changes to wait now and then.
-  let picture = CopyPauseFile()
+  /// What the primitives remember, by its types.
+  private let memories = Mutex<[ObjectIdentifier: any ContainerMemory]>([:])
 
   /// - Parameters:
   ///   - access: nil for the access that the directory's mode shows.
   ///   - group: the group whose container it is, which each opening and change makes if it is missing.
-  package init(
-    path: String, access: ContainerAccess?, group: String? = nil,
-    parts: ContainerParts = .standard
-  ) throws {
+  package init(path: String, access: ContainerAccess?, group: String? = nil) throws {
     let handle = try Self.open(path, access, isOfGroup: group != nil)
     self.path = path
     self.group = group
-    self.parts = parts
     self.access = access ?? ContainerAccess(of: handle.status)
     if self.access == .group { ForeignLinks.expect() }
     state = Mutex((handle, bootTimeNanoseconds()))
-    lookForPicture(at: handle)
   }
 
   private static func open(
@@ -143,24 +130,38 @@ package final class ContainerRoot: Sendable {
       && current.owner == known.owner
   }
 
-  /// The same, and looks for a copier: what is due once a second.
+  /// The same, with what is due once a second.
   package func rechecked(_ old: Handle, now: UInt64 = bootTimeNanoseconds()) throws -> Handle {
     let handle: Handle
     if isAtPath(old) {
       handle = old
     } else {
       handle = try Self.open(path, access, isOfGroup: group != nil, namedSince: namedSince)
-      keepsNanoseconds.store(false, ordering: .relaxed)
-      keptLeases.closeAll()
+      for memory in allMemories { memory.closeAll() }
     }
     // Another thread that looked later may have found a newer directory.
     let latest = state.withLock { state in
       if state.handle === old { state = (handle, now) }
       return state.handle
     }
-    lookForPicture(at: latest)
+    for memory in allMemories { memory.look(at: latest) }
     return latest
   }
+
+  /// Returns what a primitive remembers.
+  func memory<Memory: ContainerMemory>(_ type: Memory.Type = Memory.self) -> Memory {
+    let key = ObjectIdentifier(type)
+    if let known = memories.withLock({ $0[key] }) as? Memory { return known }
+    let new = Memory()
+    new.look(at: lastHandle)
+    return memories.withLock { memories in
+      let first = memories[key] as? Memory ?? new
+      memories[key] = first
+      return first
+    }
+  }
+
+  var allMemories: [any ContainerMemory] { memories.withLock { Array($0.values) } }
 
   /// A time up to which the path named the directory of the last look: that look, or the time at which a
   /// link on the way was pointed elsewhere.
@@ -227,6 +228,14 @@ package final class ContainerRoot: Sendable {
   func showsEachChange(on device: UInt64) -> Bool {
     let container = lastHandle
     return device == container.status.device && container.showsEachChange
+  }
+
+  /// Returns the entries of a directory inside; nil if there is none.
+  package static func entries(
+    _ path: String, at directory: Int32
+  ) throws(Errno) -> [FileDescriptor.Entry]? {
+    try ifPresent(
+      FileDescriptor.openBeneath(path, at: directory, [.readOnly, .directory]).remainingEntries())
   }
 
   /// Creates a directory inside with the container's mode; succeeds if it exists.

@@ -2,7 +2,7 @@ package import Wormhole
 package import WormholePropertyLists
 package import WormholeSystem
 
-/// The engine's operations that examine, watch, sweep, copy and remove a container; most are
+/// The engine's operations that examine, watch and sweep a container; most are
 /// explained at the function of `SharedContainer` with the same name.
 package protocol InspectedEngine: ContainerEngine {
   func report(
@@ -28,13 +28,6 @@ package protocol InspectedEngine: ContainerEngine {
   func tryWriting() throws
 
   func removeUnused(_ queue: PlainQueue, in container: SharedContainer) throws
-
-  /// Returns a source that reads the container at one moment; nil for a directory, which needs a
-  /// picture.
-  func copySource() -> (any CopySource)?
-
-  /// Removes everything of the container here except the local directory.
-  func removeContent() throws
 }
 
 /// How much a report examines beside the names of the container and its values.
@@ -47,22 +40,6 @@ package enum ClusterExamination {
   case everything
 }
 
-/// A place to which a container can be copied, and whose members are known.
-package protocol ClusterPlace: EngineLocation {
-  /// Asks the members of the cluster about themselves, even if the container cannot be opened.
-  func members() throws -> ClusterReport
-
-  /// Begins a copy that no process can open before its end.
-  ///
-  /// - Parameter deadline: The caller's.
-  func copyTarget(until deadline: ContinuousClock.Instant) throws -> any CopyTarget
-}
-
 extension SharedContainer {
-  package var inspected: any InspectedEngine {
-    guard let engine = engine as? any InspectedEngine else {
-      preconditionFailure("each engine is an InspectedEngine")
-    }
-    return engine
-  }
+  var inspected: any InspectedEngine { engine(as: (any InspectedEngine).self) }
 }

@@ -37,3 +37,8 @@ final class LastPost: Sendable {
     paths.withLock { $0 = Paths(current: path, next: path) }
   }
 }
+
+/// The notifications of a container that this process posted last.
+final class LastPosts: ContainerMemory {
+  let names = NameMemories { LastPost() }
+}

@@ -10,23 +10,7 @@ package enum ContainerLocation {
     return try directory(action) + "/" + EncodedName(group).component
   }
 
-  /// The variable with the location of group containers, if they are not in a directory.
-  static let groupsVariable = "WORMHOLE_GROUPS"
-
-  /// Returns the place of a group's container on another engine; nil if it is a directory.
-  package static func elsewhere(forGroup group: String) throws -> (any EngineLocation)? {
-    guard let base = Program.environment(groupsVariable), !base.isEmpty else { return nil }
-    guard let place = try Engines.location(base) else {
-      throw WormholeError(
-        .containerMissing, "find the container of group \"\(group)\"", path: base,
-        reason: "\(groupsVariable) names a directory, but is the place of groups on etcd",
-        remedy: "unset it, and set XDG_DATA_HOME for groups in another directory")
-    }
-    guard !group.isEmpty else { throw empty }
-    return place.appending(EncodedName(group).component)
-  }
-
-  private static var empty: WormholeError {
+  static var empty: WormholeError {
     WormholeError(
       .containerMissing, "find the container of group \"\"", path: "",
       reason: "the group identifier is empty", remedy: "name one such as group.com.example.app")

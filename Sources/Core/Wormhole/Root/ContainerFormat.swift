@@ -10,6 +10,9 @@ package enum ContainerFormat {
   package static let fileName = "container.plist"
   /// The directory of all mailboxes: messages to processes while they live.
   package static let mailboxes = "mailboxes"
+  /// The names of the container's own entries; all others are the user's.
+  package static let ownEntries = Set(
+    [fileName, mailboxes, Quarantine.directory, NameKind.own] + NameKind.users.map(\.path))
   static let majorVersion: Int64 = 2
 
   package static func isPresent(at directory: Int32) throws(Errno) -> Bool {
@@ -26,7 +29,7 @@ package enum ContainerFormat {
     let handle = try root.handle()
     return try reporting("read the container's version", path: root.path + "/" + fileName) {
       try check(handle, path: root.path + "/" + fileName)
-        || SharedContainer.ownEntries.contains {
+        || ownEntries.contains {
           try ifPresent(fileStatus($0, at: handle.descriptor.rawValue))?.kind == .directory
         }
     }
