@@ -27,7 +27,8 @@ let rooms: [Target] = [
   room("Core/WormholeSystem", ["WormholeShims"]),
   // Property-list values, a bounded codec, and the guard that any foreign bytes pass first.
   room("Core/WormholePropertyLists", []),
-  // What a container is: values, channels, notifications, presences, queues, logs.
+  // What a container is: values, channels, notifications, presences, queues, logs. Its folders from below:
+  // Errors, Names, Root, Leases, Container; on them Values, then each other primitive.
   room("Core/Wormhole", ["WormholePropertyLists", "WormholeSystem"]),
   // What the rooms above share and a client of the core leaves out: calls between processes, copies of
   // file trees, child processes.

@@ -19,24 +19,31 @@ struct ArchitectureTests {
     try expectNothing { Layers.findings(in: $0, of: $1.target, path: $1.path) }
   }
 
-  @Test("use, of their own room, only the folders that theirs may")
-  func folders() throws {
-    let files = try SourceTree.files.get()
-    for room in Layers.folders.keys {
-      let inside = files.filter { $0.target == room }.map { file in
+  @Test("of one room form no circle of folders")
+  func circles() throws {
+    let rooms = Dictionary(grouping: try SourceTree.files.get(), by: \.target)
+    #expect(Set(rooms.keys).isSuperset(of: ["Wormhole", "WormholePeers", "WormholeCommand"]))
+    for files in rooms.values {
+      let inside = files.map { file in
         let parts = file.path.split(separator: "/").dropFirst(3).dropLast()
         return (folder: String(parts.first ?? ""), path: file.path, text: file.text)
       }
-      #expect(Set(inside.map(\.folder)).isSuperset(of: Layers.folders[room, default: [:]].keys))
-      for finding in Layers.folderFindings(in: inside, room: room) {
+      for finding in FolderCircles.findings(in: inside) {
         Issue.record(Comment(rawValue: finding.description))
       }
     }
-    let lower = SourceText("enum Low { case high(High.Kind) }\nlet a = b.High")
-    let found = Layers.folderFindings(
-      in: [("HTTP", "L", lower), ("Client", "H", SourceText("struct High { struct Low {} }"))],
-      room: "WormholeEtcd")
-    #expect(found.map(\.description) == ["L:1: HTTP may not use Client's High"])
+    // A uses B, B uses C, and C uses A; D is only used.
+    let found = FolderCircles.findings(in: [
+      ("A", "a", SourceText("struct One { let two: Two; let four: Four }")),
+      ("B", "b", SourceText("struct Two {\n  var three: Three\n  var a: Other.One }")),
+      ("C", "c", SourceText("enum Three { case one(One) }")),
+      ("D", "d", SourceText("struct Four {}")),
+    ])
+    #expect(
+      found.map(\.description) == [
+        "a:1: A uses Two, and B uses A", "b:2: B uses Three, and C uses B",
+        "c:1: C uses One, and A uses C",
+      ])
   }
 
   @Test("depend, by the manifest, on nothing that their layer may not import")

@@ -1,6 +1,6 @@
-/// What each room may import and depend on, and what each folder of a room may use.
+/// What each room may import and depend on.
 ///
-/// A new room or folder gets a row here, with what lies below it and nothing beside it.
+/// A new room gets a row here, with what lies below it and nothing beside it.
 enum Layers {
   private static let base: Set<String> = [
     "WormholeToolkit", "Wormhole", "WormholePropertyLists", "WormholeSystem",
@@ -86,80 +86,6 @@ enum Layers {
     "WormholeStepCounter": ["WatchConnectivity", "Foundation"],
   ]
 
-  /// What every primitive stands on.
-  private static let containers: Set<String> = [
-    "Container", "Leases", "Root", "Names", "Errors", "Publications", "Hooks", "Digests",
-  ]
-
-  /// The folders of its own room whose declarations a folder may use.
-  static let folders: [String: [String: Set<String>]] = [
-    "WormholeSystem": [
-      "SystemCalls": [],
-      "Processes": ["SystemCalls"],
-      "FileTrees": ["SystemCalls"],
-      "Monitoring": ["SystemCalls"],
-    ],
-    "WormholePropertyLists": [
-      "Limits": [], "Value": ["Limits"], "Binary": ["Limits", "Value"],
-      "XML": ["Limits", "Value"],
-      // Bytes of either format, checked, and values of a program's types.
-      "Coding": ["Limits", "Value", "Binary", "XML"],
-    ],
-    "WormholeToolkit": [
-      "SystemCalls": [], "Calls": ["SystemCalls"], "TreeCopies": ["SystemCalls"],
-      "ChildProcesses": [],
-    ],
-    "WormholeEtcd": [
-      "HTTP": [], "Client": ["HTTP"], "Container": ["HTTP", "Client"],
-      "Values": ["Client", "Container"],
-      "Notifications": ["Client", "Container", "Values"],
-      "Presences": ["Client", "Container", "Values"],
-      "Calls": ["Client", "Container", "Values"],
-      "Queues": ["Client", "Container", "Values", "Presences"],
-      "Logs": ["Client", "Container", "Values"],
-      "Inspection": ["Client", "Container", "Values", "Presences", "Queues", "Copying"],
-      "Copying": ["Client", "Container"],
-    ],
-    "Wormhole": [
-      "Digests": [],
-      "Hooks": [],
-      "Publications": [],
-      "Errors": ["Hooks"],
-      "Names": ["Errors", "Hooks", "Digests"],
-      // The open directory of a container, and what a crash or another program may have left there.
-      "Root": ["Names", "Errors", "Publications", "Hooks"],
-      "Leases": ["Root", "Names", "Errors", "Publications", "Hooks"],
-      // What a program opens, and the engine behind it. Each primitive says beside its own code what it
-      // needs of an engine.
-      "Container": ["Leases", "Root", "Names", "Errors"],
-      "Values": containers,
-      // A lock without a process: a value with a time, and a number that guards changes.
-      "Claims": containers.union(["Values"]),
-      "Notifications": containers.union(["Values"]),
-      "Presences": containers.union(["Values"]),
-      "Entries": ["Root", "Names", "Errors"],
-      "Queues": containers.union(["Values", "Presences", "Entries"]),
-      "Logs": containers.union(["Values", "Presences", "Entries"]),
-    ],
-    "WormholeInspection": [
-      "Inspection": [], "Copying": ["Inspection"],
-    ],
-    "WormholeFiles": [
-      "Claims": [], "Presenters": ["Claims"], "Coordinator": ["Claims", "Presenters"],
-    ],
-    "WormholePeers": [
-      "Names": [],
-      "Launching": ["Names"],
-      "Peers": ["Names", "Launching"],
-      "Requests": [],
-      "Delivery": ["Names", "Launching"],
-      "Files": ["Names", "Delivery"],
-      "Messages": ["Names", "Delivery", "Files"],
-      "Session": ["Names", "Launching", "Peers", "Requests", "Delivery", "Files", "Messages"],
-      "Pairing": ["Names", "Session"],
-    ],
-  ]
-
   /// Returns the faulty imports of a file of the target.
   static func findings(in text: SourceText, of target: String, path: String) -> [Finding] {
     guard let allowed = allowed[target] else {
@@ -168,38 +94,6 @@ enum Layers {
     return imports(of: text).filter { !allowed.contains($0.module) }.map {
       Finding(path, $0.line, "\(target) may not import \($0.module)")
     }
-  }
-
-  /// Returns the uses of types that a folder below may not know, in the files of a room.
-  static func folderFindings(
-    in files: [(folder: String, path: String, text: SourceText)], room: String
-  ) -> [Finding] {
-    let rows = folders[room] ?? [:]
-    let words = files.map(\.text.tokens)
-    var homes: [String: Set<String>] = [:]
-    for (file, words) in zip(files, words) {
-      for name in declarations(in: words, of: types) {
-        homes[name, default: []].insert(file.folder)
-      }
-    }
-    var findings: [Finding] = []
-    for (file, words) in zip(files, words) where file.folder != "" {
-      guard let allowed = rows[file.folder] else {
-        findings.append(Finding(file.path, 1, "the table of layers has no row for this folder"))
-        continue
-      }
-      var previous = ""
-      for word in words {
-        defer { previous = word.text }
-        // A name that two folders declare, as a nested type, says nothing.
-        guard previous != ".", let home = homes[word.text], home.count == 1, let home = home.first,
-          home != file.folder, home != "", !allowed.contains(home)
-        else { continue }
-        findings.append(
-          Finding(file.path, word.line, "\(file.folder) may not use \(home)'s \(word.text)"))
-      }
-    }
-    return findings
   }
 
   static let types: Set<String> = ["struct", "class", "enum", "protocol", "actor", "typealias"]
