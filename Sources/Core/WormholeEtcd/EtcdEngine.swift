@@ -47,9 +47,9 @@ extension EtcdLocation: EngineLocation {
 }
 
 extension EtcdContainer: ValueEngine, PresenceEngine, PostEngine, QueueEngine, LogEngine {
-  package var isDirectory: Bool { false }
+  package var host: String? { shared.host }
 
-  package func limited(_ limit: CallLimit) -> any ContainerEngine { with(limit) }
+  package func limited(_ limit: CallLimit) -> (any ContainerEngine)? { with(limit) }
 
   package func value(
     _ identifier: String, _ kind: NameKind, in container: SharedContainer

@@ -268,8 +268,8 @@ public struct Claim: Sendable {
   }
 
   /// Calls a closure when the claim may have changed.
-  fileprivate func follow(_ signal: @escaping @Sendable () -> Void) throws -> any Cancelling {
-    try value.store.follow(signal)
+  fileprivate func follow(_ signal: @escaping @Sendable () -> Void) throws -> (any Cancelling)? {
+    try value.store.follow(leading: nil, signal)
   }
 }
 

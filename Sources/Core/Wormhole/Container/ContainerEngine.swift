@@ -5,12 +5,13 @@
 /// sessions and fences. Each primitive adds a protocol that refines this one, and through it asks the engine
 /// for its implementation: see `SharedContainer.engine(as:)`.
 package protocol ContainerEngine: Sendable {
-  /// Whether it is a directory, whose files other programs can read, and whose processes are all on this
-  /// machine.
-  var isDirectory: Bool { get }
+  /// The name of this machine among those whose processes may share the container; nil if all of
+  /// them are on this one, as in a directory. Costs no system call.
+  var host: String? { get }
 
-  /// Returns the same engine for a caller with another deadline.
-  func limited(_ limit: CallLimit) -> any ContainerEngine
+  /// Returns the same engine for a caller with another deadline; nil if no call waits for an answer,
+  /// so that a deadline ends none.
+  func limited(_ limit: CallLimit) -> (any ContainerEngine)?
 
   /// Returns the container's directory on this machine: its own, or the directory for files that
   /// other machines need not see.

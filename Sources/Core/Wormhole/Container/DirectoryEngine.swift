@@ -3,9 +3,9 @@ import WormholeSystem
 package struct DirectoryEngine: ContainerEngine {
   package let root: ContainerRoot
 
-  package var isDirectory: Bool { true }
+  package var host: String? { nil }
 
-  package func limited(_ limit: CallLimit) -> any ContainerEngine { self }
+  package func limited(_ limit: CallLimit) -> (any ContainerEngine)? { nil }
 
   package func localDirectory() -> String { root.path }
 

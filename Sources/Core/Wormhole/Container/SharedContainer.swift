@@ -148,8 +148,7 @@ public final class SharedContainer: Sendable {
   /// their own end then; one that begins later has a second. Watches and registrations that begin
   /// through it go on.
   package func limited(until deadline: ContinuousClock.Instant?) -> SharedContainer {
-    // No call waits for an answer there.
-    engine.isDirectory ? self : SharedContainer(self, on: engine.limited(CallLimit(deadline)))
+    engine.limited(CallLimit(deadline)).map { SharedContainer(self, on: $0) } ?? self
   }
 
   /// Opens an existing container, and never creates one.
@@ -223,7 +222,7 @@ extension SharedContainer {
   /// Returns the engine as that of a primitive, which each engine is.
   package func engine<Engine>(as _: Engine.Type) -> Engine {
     // What a directory is, the compiler knows: a look at the conformances would cost more than the rest.
-    let found = engine.isDirectory ? DirectoryEngine(root: root) as? Engine : engine as? Engine
+    let found = (engine as? DirectoryEngine).map { $0 as? Engine } ?? engine as? Engine
     guard let found else { preconditionFailure("each engine is an \(Engine.self)") }
     return found
   }
@@ -232,12 +231,12 @@ extension SharedContainer {
   package var place: String { root.path }
 
   /// Whether only processes on this machine share it, unless it is on a network file system.
-  package var isLocal: Bool { engine.isDirectory }
+  package var isLocal: Bool { engine.host == nil }
 
   /// Makes a change; if the directory of a group was removed, it is made again first. For callers that look
   /// before they write, which each primitive does by itself.
   package func changing<Result>(_ body: () throws -> Result) throws -> Result {
-    isLocal ? try root.changing(body) : try body()
+    try root.changing(body)
   }
 
   /// Whether everything that this process published without durability is on the disk.
@@ -253,14 +252,14 @@ extension SharedContainer {
 
   /// The container in this machine's directory, for data that belongs to processes of this machine.
   package var onThisMachine: SharedContainer {
-    isLocal ? self : SharedContainer(self, on: DirectoryEngine(root: root), at: root.path)
+    SharedContainer(self, on: DirectoryEngine(root: root), at: root.path)
   }
 
   /// Refuses an operation that only a directory supports.
   ///
   /// - Throws: `WormholeError.notSupported` for a container on etcd.
   package func requireDirectory(_ action: String, remedy: String) throws {
-    guard !engine.isDirectory else { return }
+    guard !isLocal else { return }
     throw WormholeError(
       .notSupported, action, path: location, reason: "that needs a directory, and it is on etcd",
       remedy: remedy)

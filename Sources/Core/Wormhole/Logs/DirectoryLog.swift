@@ -7,17 +7,15 @@ struct DirectoryLog: LogStore {
   let directory: NamedDirectory
 
   var path: String { directory.path }
-  func path(of number: Int) -> String { path + "/" + LogDirectory.path(number) }
   /// A power failure may undo the last names.
   var boot: String { ProcessIdentity.boot }
 
   func open() throws -> (any LogPlace)? { try LogDirectory(directory) }
 
-  func exists() throws -> Bool { try directory.open() != nil }
-
   /// Takes all messages away, in the same steps as the oldest; then the empty log is removed as by
   /// a sweep.
-  func remove(_ log: PlainLog, until deadline: ContinuousClock.Instant) throws {
+  func remove(_ log: PlainLog, until deadline: ContinuousClock.Instant) throws -> Bool {
+    guard try directory.open() != nil else { return false }
     let end = try log.value.edit(.init(until: deadline)) { snapshot -> (Edit, Int) in
       guard var state = try LogState.read(snapshot, at: log.value.path),
         let place = try LogDirectory(directory)
@@ -35,6 +33,7 @@ struct DirectoryLog: LogStore {
     } catch let error as WormholeError where error.code == .leaseLost {
       // The process that took the lease over is appending.
     }
+    return true
   }
 
   func watch(_ signal: @escaping @Sendable (Int) -> Void) -> any Cancelling {
@@ -111,6 +110,7 @@ struct DirectoryLog: LogStore {
 /// `first`, which are removed by a sweep, or by the next process that appends after a boot.
 package final class LogDirectory: LogPlace {
   private let root: ContainerRoot
+  private let place: String
   private let descriptor: FileDescriptor
 
   package static let entries = "entries"
@@ -125,7 +125,7 @@ package final class LogDirectory: LogPlace {
   /// - Returns: nil if there is no log.
   package init?(_ directory: NamedDirectory) throws {
     guard let opened = try directory.open() else { return nil }
-    root = directory.root
+    (root, place) = (directory.root, directory.path)
     descriptor = opened
   }
 
@@ -213,13 +213,13 @@ package final class LogDirectory: LogPlace {
   }
 
   @discardableResult
-  package func remove(_ numbers: [Int]) throws -> [Int] {
-    var removed: [Int] = []
-    for number in numbers {
+  package func remove(_ numbers: [Int]) throws -> [String] {
+    var removed: [String] = []
+    for path in numbers.map(Self.path) {
       // A directory is not a log's file, so we must not delete it; it is reported as foreign.
       let isRemoved = try tolerating(
-        [.isDirectory], removeIfPresent(Self.path(number), at: descriptor.rawValue))
-      if isRemoved == true { removed.append(number) }
+        [.isDirectory], removeIfPresent(path, at: descriptor.rawValue))
+      if isRemoved == true { removed.append(place + "/" + path) }
     }
     return removed
   }

@@ -54,25 +54,27 @@ extension PlainLog {
 
   /// Removes messages that were taken away and not unlinked.
   @discardableResult
-  package func removeLeftovers(below first: Int) throws -> [Int] {
+  package func removeLeftovers(below first: Int) throws -> [String] {
     try unlink(0..<first, atMost: 0)
   }
 
   /// - Parameter count: if there are more, the log is listed: a gap made by other programs may have any
   ///   length.
-  private func unlink(_ gone: Range<Int>, atMost count: Int) throws -> [Int] {
+  private func unlink(_ gone: Range<Int>, atMost count: Int) throws -> [String] {
     guard !gone.isEmpty else { return [] }
     return try reporting("take old messages of \"\(name)\" away", path: path) {
       guard let place = try store.open() else { return [] }
       guard gone.count > count else { return try place.remove(Array(gone)) }
-      return try place.remove(place.numbers().filter { gone.contains($0) })
+      return try place.remove(place.numbers().filter { gone.contains($0) }.sorted())
     }
   }
 
   /// Takes away the messages that exceed the bounds.
+  ///
+  /// - Returns: their places, for people.
   @discardableResult
-  package func trim(until deadline: ContinuousClock.Instant) throws -> [Int] {
-    var all: [Int] = []
+  package func trim(until deadline: ContinuousClock.Instant) throws -> [String] {
+    var all: [String] = []
     while true {
       let gone = try trimOnce(until: deadline)
       all += gone
@@ -81,7 +83,7 @@ extension PlainLog {
     }
   }
 
-  private func trimOnce(until deadline: ContinuousClock.Instant) throws -> [Int] {
+  private func trimOnce(until deadline: ContinuousClock.Instant) throws -> [String] {
     let log = self
     let gone = try value.edit(.init(until: deadline)) { snapshot -> (Edit, Range<Int>) in
       guard let old = try LogState.read(snapshot, at: log.value.path),
@@ -109,7 +111,7 @@ extension PlainLog {
     guard try memory.state(of: value) != nil else { return [] }
     var gone = try trim(until: deadline)
     if let first = try memory.state(of: value)?.first { gone += try removeLeftovers(below: first) }
-    return gone.sorted().map { store.path(of: $0) }
+    return gone.ordered(by: <)
   }
 
   /// Removes the position of a subscriber whose log is gone.

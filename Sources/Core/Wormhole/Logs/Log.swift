@@ -58,9 +58,8 @@ public struct Log<Content: Codable & Sendable>: Sendable {
 
   /// Returns this log for a caller with a deadline; see `SharedContainer.limited`.
   func limited(until deadline: ContinuousClock.Instant?) -> PlainLog {
-    // No call waits for an answer there.
-    container.engine.isDirectory
-      ? plain : PlainLog(container.limited(until: deadline), name, memory)
+    let limited = container.limited(until: deadline)
+    return limited === container ? plain : PlainLog(limited, name, memory)
   }
 
   /// The path of the log's directory, which need not exist; on etcd its key.
@@ -148,8 +147,7 @@ public struct Log<Content: Codable & Sendable>: Sendable {
     let deadline = deadline ?? .now + SharedContainer.standardWait
     return try reporting("remove \"\(name)\"", path: path) {
       let log = limited(until: deadline)
-      guard try log.store.exists() else { return false }
-      try log.store.remove(log, until: deadline)
+      guard try log.store.remove(log, until: deadline) else { return false }
       // The faults of other logs change nothing here.
       _ = try Diagnostics.reportingFaults { faults in
         try PlainLog.sweepPositions(in: log.container, &faults, until: deadline)

@@ -166,7 +166,6 @@ public final class LogReader<Content: Codable & Sendable>: Sendable {
     guard let known = try log.memory.state(of: log.value) else { throw Errno.staleHandle }
     let position = try cursor.claim(known, until: deadline) { try log.position(of: start) }
     // If stopped between the two steps, this may have replaced its own successor.
-    try cursor.registration.complete()
     try cursor.registration.watch()
     try cursor.registration.confirm(until: deadline)
     state.withLock { $0.begin(at: position) }

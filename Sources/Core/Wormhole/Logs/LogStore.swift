@@ -2,11 +2,7 @@ package import FoundationEssentials
 package import WormholeSystem
 
 /// The messages of a log: the part that depends on its engine.
-package protocol LogStore: Sendable {
-  /// The place of the log, for people.
-  var path: String { get }
-  /// Returns the place of a message, for people.
-  func path(of number: Int) -> String
+package protocol LogStore: Placed {
   /// The boot whose power failure may undo the last numbers; always the same where none can.
   var boot: String { get }
 
@@ -14,8 +10,6 @@ package protocol LogStore: Sendable {
   ///
   /// - Returns: nil if there is no log.
   func open() throws -> (any LogPlace)?
-
-  func exists() throws -> Bool
 
   /// Returns the change that appends a message, in its step after the last.
   ///
@@ -26,7 +20,9 @@ package protocol LogStore: Sendable {
   ) -> sending any Waiting<LogAppended?>
 
   /// Removes the log with its messages, but perhaps not what is appended at this moment.
-  func remove(_ log: PlainLog, until deadline: ContinuousClock.Instant) throws
+  ///
+  /// - Returns: whether there was a log.
+  func remove(_ log: PlainLog, until deadline: ContinuousClock.Instant) throws -> Bool
 
   /// Calls a closure with the number of a message that has appeared; with the largest number if others
   /// may have appeared or vanished.
@@ -47,8 +43,8 @@ package protocol LogPlace {
 
   func read(_ number: Int) throws -> LogContent
 
-  /// - Returns: the messages that existed.
-  func remove(_ numbers: [Int]) throws -> [Int]
+  /// - Returns: the places of the messages that existed, for people; in the order of the numbers.
+  func remove(_ numbers: [Int]) throws -> [String]
 }
 
 /// A message as a look finds it.

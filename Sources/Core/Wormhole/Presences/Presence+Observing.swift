@@ -1,4 +1,5 @@
 public import Dispatch
+import Synchronization
 public import WormholeSystem
 
 extension Presence {
@@ -28,9 +29,10 @@ extension Presence {
     startsWithCurrent: Bool, calling queue: any HandlerQueue,
     _ handler: @escaping @Sendable ([PresenceMember]) -> Void
   ) throws -> ObservationToken {
-    let sight = store.sight()
-    let retry = Retry()
+    // It begins after what it signals, which answers earlier signals once it is open.
+    let begun = BegunSight()
     let delivery = ChangeDelivery<[PresenceMember]?>(initial: nil, on: queue) { last in
+      guard let sight = begun.sight else { return (last, nil) }
       do {
         let look = try sight.look(last: last)
         guard look.live != last else {
@@ -45,33 +47,26 @@ extension Presence {
           }
         )
       } catch {
-        retry.soon { sight.retry() }
+        // The sight signals again.
         return (last, nil)
       }
     }
-    let watch = try watch(sight) { [weak delivery] in delivery?.signal() }
+    let sight = try sight { [weak delivery] in delivery?.signal() }
+    begun.sight = sight
     let known = startsWithCurrent ? nil : try current(sight)
     delivery.open(known: known, signalled: known == nil)
-    // The event of a process that ended between the watch and the look may have come already.
-    sight.lookAgain()
-    let observation = ObservationToken(watch: watch, delivery: delivery)
-    return ObservationToken(watch: observation, delivery: sight)
+    return ObservationToken(watch: sight, delivery: delivery)
   }
 
-  private func watch(
-    _ sight: any PresenceSight, _ signal: @escaping @Sendable () -> Void
-  ) throws -> (any Watching)? {
+  private func sight(_ signal: @escaping @Sendable () -> Void) throws -> any PresenceSight {
     try reporting("observe who is present", path: path) { try ThreadShortage.ruleOut() }
-    return try sight.begin(signal)
+    return try store.sight(signal)
   }
 
   /// Returns the present members, for an observer that hears only of later changes.
   private func current(_ sight: any PresenceSight) throws -> [PresenceMember] {
     try reporting("look who is present", path: path) { try sight.look(last: nil).live }
   }
-
-  /// The pause after which a failed look is repeated.
-  fileprivate static let retry: Duration = .milliseconds(200)
 
   /// Returns the present processes at each change, for `for await`, with the promises of `observe`.
   ///
@@ -80,14 +75,21 @@ extension Presence {
   /// - Throws: As `observe`.
   public func changes(startsWithCurrent: Bool = true) throws -> PresenceChanges {
     let latch = WakeLatch()
-    let sight = store.sight()
-    let watch = try watch(sight) { latch.raise() }
+    let sight = try sight { latch.raise() }
     let known = startsWithCurrent ? nil : try current(sight)
-    // The event of a process that ended between the watch and this look may have come already.
-    sight.lookAgain()
+    if known == nil { latch.raise() }
     return PresenceChanges(
-      observation: ObservationToken(watch: watch, delivery: sight), latch: latch, sight: sight,
-      known: known)
+      observation: ObservationToken(delivery: sight), latch: latch, sight: sight, known: known)
+  }
+}
+
+/// The sight of an observation, nil before it has begun.
+private final class BegunSight: Sendable {
+  private let held = Mutex<(any PresenceSight)?>(nil)
+
+  var sight: (any PresenceSight)? {
+    get { held.withLock(\.self) }
+    set { held.withLock { $0 = newValue } }
   }
 }
 
@@ -105,7 +107,7 @@ public struct PresenceChanges: AsyncSequence, Sendable {
   let known: [PresenceMember]?
 
   /// How changes are noticed.
-  public var detection: ChangeDetection { observation.detection }
+  public var detection: ChangeDetection { sight.detection }
 
   public func makeAsyncIterator() -> Iterator { Iterator(sequence: self, known: known) }
 
@@ -142,8 +144,8 @@ public struct PresenceChanges: AsyncSequence, Sendable {
         if !look.dead.isEmpty { Blocking.queue().async { sight.retire(look.dead) } }
         return look.live == known ? .wait(for: latch, until: nil) : .done(look.live)
       } catch {
-        // Perhaps a lack of descriptors, which may pass.
-        return .wait(for: latch, until: .now + Presence.retry)
+        // Perhaps a lack of descriptors, which may pass: then the sight signals again.
+        return .wait(for: latch, until: nil)
       }
     }
   }

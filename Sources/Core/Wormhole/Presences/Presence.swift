@@ -47,9 +47,6 @@ public struct Presence: Sendable {
   /// its keys.
   public var path: String { store.path }
 
-  /// Whether all its processes are on one machine.
-  package var isOnOneMachine: Bool { store.host == nil }
-
   var title: PresenceTitle { PresenceTitle(name: name, kind: kind) }
 
   /// Registers this process until `close()`, until the registration is released, or until the
@@ -80,10 +77,10 @@ public struct Presence: Sendable {
   ///
   /// - Parameter tidies: Whether to remove the leftovers of dead processes first.
   func enter(_ content: PropertyListValue?, tidies: Bool) throws -> PresenceRegistration {
-    let record = PresenceRecord(isExclusive: false, content: content, host: store.host)
+    let record = PresenceRecord(isExclusive: false, content: content, host: container.engine.host)
     return try reporting(title.action, path: path) {
       try check(record)
-      return PresenceRegistration(self, try store.enter(record, tidies: tidies))
+      return PresenceRegistration(self, record, try store.enter(record, tidies: tidies))
     }
   }
 
@@ -262,7 +259,8 @@ extension Presence {
     isExclusive: Bool, _ content: PropertyListValue? = nil,
     _ begin: (PresenceRecord) -> any Waiting<any PresenceHold>
   ) -> sending any Waiting<PresenceRegistration> {
-    let record = PresenceRecord(isExclusive: isExclusive, content: content, host: store.host)
+    let record = PresenceRecord(
+      isExclusive: isExclusive, content: content, host: container.engine.host)
     let entry = begin(record)
     var isChecked = false
     var meter = WaitMeter()
@@ -271,7 +269,7 @@ extension Presence {
         try reporting(title.action, path: path) {
           if !isChecked { try check(record) }
           isChecked = true
-          return try entry.step().then { .done(PresenceRegistration(self, $0)) }
+          return try entry.step().then { .done(PresenceRegistration(self, record, $0)) }
         }
       }
     }

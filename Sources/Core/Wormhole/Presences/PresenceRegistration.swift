@@ -15,15 +15,17 @@
 public final class PresenceRegistration: Sendable {
   /// The presence that the registration belongs to.
   public let presence: Presence
+  private let record: PresenceRecord
   private let hold: any PresenceHold
 
-  init(_ presence: Presence, _ hold: any PresenceHold) {
+  init(_ presence: Presence, _ record: PresenceRecord, _ hold: any PresenceHold) {
     self.presence = presence
+    self.record = record
     self.hold = hold
   }
 
   /// The id of the registration among the `members()`; constant as long as it lasts.
-  public var id: String { hold.record.id }
+  public var id: String { record.id }
 
   /// Ends the registration: no process sees it when this method has returned. Further calls have no
   /// effect.
@@ -63,11 +65,6 @@ public final class PresenceRegistration: Sendable {
     try hold.confirm(until: deadline)
   }
 
-  /// See `PresenceHold.complete`.
-  func complete() throws {
-    try reporting(presence.title.action, path: presence.path) { try hold.complete() }
-  }
-
   // MARK: Its end
 
   /// The instant by which the holder must stop what only it may do, unless an answer from etcd
@@ -81,7 +78,7 @@ public final class PresenceRegistration: Sendable {
   /// then.
   ///
   /// - Complexity: No system call except for the clock.
-  public var deadline: ContinuousClock.Instant? { hold.limits?.deadline }
+  public var deadline: ContinuousClock.Instant? { hold.facts.deadline }
 
   /// Calls a closure once, when the registration is lost or may be about to.
   ///
@@ -100,14 +97,13 @@ public final class PresenceRegistration: Sendable {
   ///   Released with the registration, and not called by `close()`.
   /// - Complexity: On etcd a timer as long as the registration lasts.
   public func onLoss(_ handler: @escaping @Sendable (WormholeError) -> Void) {
-    hold.lossHandlers.add(handler)
-    hold.watchLoss()
+    hold.onLoss(handler)
   }
 
   /// A descriptor for a program that this process starts (`ChildProcess.init`, `inheriting`): as long as the
   /// program, or one that it has started, has it open, the process counts as present; nil on etcd, and
   /// when the registration has ended.
-  package var inheritable: Int32? { hold.inheritable }
+  package var inheritable: Int32? { hold.facts.descriptor }
 
   /// Why the registration is lost, or may be about to be; nil if it is not. Makes no request that
   /// could be slow.
@@ -123,13 +119,7 @@ public final class PresenceRegistration: Sendable {
   ///
   /// Only an exclusive registration has one.
   public var fence: Fence {
-    precondition(hold.record.isExclusive, "only an exclusive registration has a fence")
-    return presence.fence(hold.fenceNumber)
+    precondition(record.isExclusive, "only an exclusive registration has a fence")
+    return presence.fence(hold.facts.fence)
   }
-
-  /// The condition of a change that only the owner may make, so that a process that was stopped or
-  /// cut off for too long changes nothing. It is new after entering again; nil in a directory.
-  ///
-  /// - Throws: As `confirm`, for an end that this process already knows of.
-  package var condition: (any EngineCondition)? { get throws { try hold.condition } }
 }

@@ -3,12 +3,7 @@ import WormholeSystem
 
 /// The registrations of one name: the part of a presence that depends on the engine of the
 /// container. Each engine keeps the promises of `Presence` in its own way.
-package protocol PresenceStore: Sendable {
-  /// The place of the registrations, for messages.
-  var path: String { get }
-  /// The machine in a record; nil if all processes are on one machine.
-  var host: String? { get }
-
+package protocol PresenceStore: Placed {
   /// Looks who is present.
   ///
   /// - Parameter isKnown: Whether the caller needs no look at the registration with an id; where
@@ -27,13 +22,17 @@ package protocol PresenceStore: Sendable {
   /// Returns the wait for the exclusive role. Only one thread at a time takes a step.
   ///
   /// - Parameter isGone: Nil if the process enters at once. Otherwise it prepares something in the role
-  ///   first, see `PresenceHold.complete`; and this returns whether a program has removed that.
+  ///   first, see `PresenceHold.confirm`; and this returns whether a program has removed that.
   func exclusiveEntry(
     _ record: PresenceRecord, _ overtaking: Presence.Overtaking,
     until deadline: ContinuousClock.Instant, isGone: (() throws -> Bool)?
   ) -> any Waiting<any PresenceHold>
 
-  func sight() -> any PresenceSight
+  /// Begins to watch the members.
+  ///
+  /// - Parameter signal: Called when members may have come or gone, and again after a look that has
+  ///   failed; on a thread that must not be blocked.
+  func sight(_ signal: @escaping @Sendable () -> Void) throws -> any PresenceSight
 
   /// Returns the proof that the exclusive role belongs to an entering.
   func proof(of number: UInt64) -> RoleProof
@@ -53,54 +52,45 @@ package struct PresenceLook: Sendable {
 
 /// One registration of this process, which ends at the latest when it is released.
 package protocol PresenceHold: AnyObject, Sendable {
-  var record: PresenceRecord { get }
-
   /// Ends it; further calls have no effect.
   ///
   /// - Parameter asDeath: Whether other processes should find what a dead process leaves behind.
   func end(asDeath: Bool)
 
-  /// Completes the entering of a process that has prepared what it needs for the role. Until then
-  /// another process takes the role over after two seconds, wherever this one runs. On etcd the
-  /// session is such a term.
-  ///
-  /// - Throws: `leaseLost` if that has happened.
-  func complete() throws
-
   /// Checks that it still exists; see `PresenceRegistration.confirm`.
+  ///
+  /// The first call, or that of `watch`, completes the entering of a process that has prepared what it
+  /// needs for the role. Until then another process takes the role over after two seconds, wherever
+  /// this one runs; then this throws `leaseLost`. On etcd the session is such a term.
   func confirm(until deadline: ContinuousClock.Instant?) throws
 
-  /// See `PresenceRegistration.condition`.
-  var condition: (any EngineCondition)? { get throws }
-
-  /// The number of its last entering.
-  var fenceNumber: UInt64 { get }
-
-  /// The time until which it certainly lasts; nil if that does not depend on a clock.
-  var limits: HoldLimits? { get }
-
-  /// See `PresenceRegistration.inheritable`.
-  var inheritable: Int32? { get }
+  /// What is known of it without a request or a system call.
+  var facts: HoldFacts { get }
 
   /// See `PresenceRegistration.loss`.
   var loss: WormholeError? { get }
 
   /// See `PresenceRegistration.onLoss`.
-  var lossHandlers: LossHandlers { get }
+  func onLoss(_ handler: @escaping LossHandlers.Handler)
 
   /// Begins to notice when a program removes it, or another process takes its role.
   func watch() throws
-
-  /// Notifies the handlers if it is lost, now or later.
-  func watchLoss()
 }
 
-// A directory has no such end, and etcd no such descriptor.
-extension PresenceHold {
-  package var inheritable: Int32? { nil }
-  package func complete() throws {}
-  var condition: (any EngineCondition)? { nil }
-  var limits: HoldLimits? { nil }
+/// What the holder of a registration knows of it.
+package struct HoldFacts: Sendable {
+  /// The number of its last entering.
+  let fence: UInt64
+  /// See `PresenceRegistration.deadline`.
+  let deadline: ContinuousClock.Instant?
+  /// See `PresenceRegistration.inheritable`.
+  let descriptor: Int32?
+
+  package init(
+    fence: UInt64, deadline: ContinuousClock.Instant? = nil, descriptor: Int32? = nil
+  ) {
+    (self.fence, self.deadline, self.descriptor) = (fence, deadline, descriptor)
+  }
 }
 
 /// The handlers of the loss of a registration, each of which is called once.
@@ -144,19 +134,7 @@ package struct HoldLimits: Sendable {
 }
 
 /// The sight of one observer: notices that members may have come or gone, and looks at them.
-package protocol PresenceSight: Cancelling {
-  /// Begins to watch.
-  ///
-  /// - Parameter signal: Called on a thread that must not be blocked.
-  /// - Returns: The watch, where the kernel or the monitor has one.
-  func begin(_ signal: @escaping @Sendable () -> Void) throws -> (any Watching)?
-
-  /// Signals as if members had come or gone.
-  func lookAgain()
-
-  /// Signals once more, after a look that has failed.
-  func retry()
-
+package protocol PresenceSight: Watching {
   /// Looks at the members; never returns an older state than the look before.
   ///
   /// - Parameter last: The members that the last look found.

@@ -277,7 +277,7 @@ extension Queue {
       }
       guard let membership = joined else { return 0 }
       var source = membership.source
-      defer { source.place.end(membership.registration, asDeath: false) }
+      defer { membership.place.end(membership.registration, .closed) }
       var count = 0
       while !left.isEmpty, .now < deadline {
         switch try source.take(until: deadline) {
@@ -334,7 +334,7 @@ extension Queue {
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
   public func cancelAll(until deadline: ContinuousClock.Instant? = nil) throws -> Int {
-    try attempt("cancel what waits in") { try store.cancelAll(until: deadline) }
+    try attempt("cancel what waits in") { try store.cancellation(of: nil, until: deadline).run() }
   }
 
   /// Cancels all waiting entries; see the form without `async`.
@@ -379,9 +379,6 @@ extension Queue {
   ///
   /// - Returns: the removed paths.
   package func expire() throws -> [String] { try store.expire() }
-
-  /// Removes leftovers of dead senders and consumers, without disturbing live ones.
-  package func sweep() throws { try store.sweep() }
 }
 
 extension QueueEntryID {

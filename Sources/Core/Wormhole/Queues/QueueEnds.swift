@@ -1,6 +1,6 @@
 import Dispatch
 import Synchronization
-package import WormholeSystem
+import WormholeSystem
 
 /// Notifies callers that wait for the end of entries which batches to look at again: one watch for
 /// all callers, for as long as any of them waits. A caller first registers and then looks, so no end
@@ -8,7 +8,7 @@ package import WormholeSystem
 package final class QueueEnds: Sendable {
   private struct State {
     var waiting: [EntryFile: [WakeLatch]] = [:]
-    var watch: (any QueueEndWatching)?
+    var watch: (any Cancelling)?
   }
 
   private let store: any QueueStore
@@ -61,12 +61,6 @@ package final class QueueEnds: Sendable {
     for latch in state.withLock({ $0.waiting.values.flatMap { $0 } }) { latch.raise() }
   }
 
-  /// For tests: how many watches there are.
-  var watches: Int { state.withLock { $0.watch?.count ?? 0 } }
-}
-
-/// The watch of the ends of a queue's entries.
-package protocol QueueEndWatching: Cancelling {
-  /// For tests: how many watches it consists of.
-  var count: Int { get }
+  /// The watch, as long as a caller waits.
+  var watch: (any Cancelling)? { state.withLock(\.watch) }
 }

@@ -155,7 +155,7 @@ extension QueueEntry {
   /// Removes the note, if there is one. This needs no space on the disk.
   ///
   /// - Throws: `WormholeError`: as `mark`.
-  package func unmark() throws { try marking { try $0.unmark(id.index) } }
+  package func unmark() throws { try marking { try $0.mark(id.index, nil, durability: .standard) } }
 
   /// Returns the note of this consumer or an earlier one; nil if there is none.
   ///
@@ -248,7 +248,7 @@ package final class TakenBatch: Sendable {
 
   /// Verifies that no other consumer can have the batch.
   package func confirm() throws {
-    try noticingLoss(store.confirmNow)
+    try noticingLoss { try store.confirm(looks: true, until: nil) }
   }
 
   /// Takes a step; if it shows that the batch is lost, the error names the new consumer.
@@ -293,7 +293,7 @@ package final class TakenBatch: Sendable {
       $0.log.noteDelivery(of: index)
       $0.inHand.insert(index)
     }
-    try store.confirm(until: deadline)
+    try store.confirm(looks: false, until: deadline)
     return (attempts + 1, before + 1)
   }
 

@@ -6,10 +6,7 @@ import WormholeSystem
 ///
 /// `sender` is an encoded name. `deadline` is the caller's: requests end by then, too; nil for a caller
 /// without one. That holds for all steps of consumers.
-package protocol QueueStore: Sendable {
-  /// Its place, for people.
-  var path: String { get }
-
+package protocol QueueStore: Placed {
   // MARK: Senders
 
   func outlet(for sender: String, _ limits: QueueLimits) -> any BatchWriter
@@ -17,10 +14,11 @@ package protocol QueueStore: Sendable {
   /// Withdraws waiting entries with a key that are older than an entry that is stored by now.
   func supersede(_ key: String, before id: QueueEntryID)
 
-  /// - Returns: the wait that takes an entry back; true if it was still waiting.
+  /// - Parameter id: the entry; nil for all that wait.
+  /// - Returns: the wait that takes entries back; its outcome says how many are cancelled by it.
   func cancellation(
-    of id: QueueEntryID, until deadline: ContinuousClock.Instant?
-  ) -> sending any Waiting<Bool>
+    of id: QueueEntryID?, until deadline: ContinuousClock.Instant?
+  ) -> sending any Waiting<Int>
 
   func status(of id: QueueEntryID) throws -> QueueEntryStatus
 
@@ -37,12 +35,10 @@ package protocol QueueStore: Sendable {
 
   func abandoned() throws -> Set<EntryFile>
 
-  func cancelAll(until deadline: ContinuousClock.Instant?) throws -> Int
-
   func forget(_ id: QueueEntryID) throws
 
   /// Begins to report which batches to look at again.
-  func watchEnds(_ ends: QueueEnds) throws -> any QueueEndWatching
+  func watchEnds(_ ends: QueueEnds) throws -> any Cancelling
 
   // MARK: Failures
 
@@ -67,8 +63,8 @@ package protocol QueueStore: Sendable {
 
   func hasEntries() throws -> Bool
 
+  /// Removes expired records of all senders; returns their places, for people.
   func expire() throws -> [String]
-  func sweep() throws
 }
 
 extension Queue {
@@ -77,11 +73,6 @@ extension Queue {
 
 /// The source of one consumer's batches. Used by one thread at a time.
 package protocol ConsumerSource: Sendable {
-  /// The part that does not need that thread.
-  var place: any ConsumerMembership { get }
-  /// When an entry may become ready without an event; nil if never.
-  var due: ContinuousClock.Instant? { get }
-
   /// Takes the next batch, first abandoned ones, then waiting ones.
   ///
   /// - Throws: `leaseLost`, or `.noSuchFile`, if this consumer was replaced.
@@ -93,7 +84,8 @@ package enum TakeResult {
   case batch(TakenBatch)
   /// There was nothing to deliver: look again.
   case again
-  case nothing
+  /// There is nothing, and until then an entry becomes ready only with an event; nil means ever.
+  case nothing(until: ContinuousClock.Instant?)
 }
 
 /// A consumer's place in its queue. Thread-safe.
@@ -114,22 +106,27 @@ package protocol ConsumerMembership: Sendable {
   ///
   /// - Parameters:
   ///   - registration: Ends after it, or with it; nil if there was no room for it.
-  ///   - asDeath: Whether the registration ends as if this process had died.
-  func end(_ registration: PresenceRegistration?, asDeath: Bool)
+  ///   - cause: Why it ends.
+  func end(_ registration: PresenceRegistration?, _ cause: ConsumerEnd)
+}
 
-  /// Ends without waiting for the engine: it was replaced, or has just failed to begin, and its
-  /// caller's deadline may have passed.
-  func endLater(_ registration: PresenceRegistration?)
+package enum ConsumerEnd: Sendable {
+  case closed
+  /// It ends as if this process had died.
+  case death
+  /// It was replaced, or has just failed to begin: its caller's deadline may have passed, so this does
+  /// not wait for the engine.
+  case replaced
 }
 
 /// A batch that a consumer has taken: the steps with its entries, each of which fails with
 /// `leaseLost`, or `.noSuchFile`, once the consumer was replaced.
 package protocol TakenBatchStorage: Sendable {
-  /// Verifies before each delivery that the batch is still ours. Free on a directory.
-  func confirm(until deadline: ContinuousClock.Instant?) throws
-
-  /// The same, with a request if the loss could be known too late: the next step cannot be undone.
-  func confirmNow() throws
+  /// Verifies that the batch is still ours.
+  ///
+  /// - Parameter looks: Whether to look, or to ask etcd, because the loss could be known too late and
+  ///   the next step cannot be undone. Otherwise it is free in a directory.
+  func confirm(looks: Bool, until deadline: ContinuousClock.Instant?) throws
 
   /// Returns the process that has the batch after this consumer has lost it; nil if unknown.
   func successor() throws -> LeaseHolder?
@@ -152,9 +149,8 @@ package protocol TakenBatchStorage: Sendable {
   /// All entries are settled, by two threads at once.
   func finish(hasNotes: Bool, until deadline: ContinuousClock.Instant?) throws
 
-  /// Records a consumer's progress with an entry.
-  func mark(_ index: Int, _ text: String, durability: Durability) throws
-  func unmark(_ index: Int) throws
+  /// Records a consumer's progress with an entry; nil removes the record, which needs no space.
+  func mark(_ index: Int, _ text: String?, durability: Durability) throws
   func marked(_ index: Int) throws -> String?
 }
 
@@ -173,8 +169,10 @@ package struct Settlement {
 }
 
 /// A process that has begun to consume; its registration is nil if there was no room for it.
+///
+/// `place` is the part of the source that does not need its thread.
 package typealias QueueMembership = (
-  source: any ConsumerSource, registration: PresenceRegistration?
+  source: any ConsumerSource, place: any ConsumerMembership, registration: PresenceRegistration?
 )
 
 /// The engine's operations for queues.

@@ -102,7 +102,7 @@ extension QueueSender {
   public func cancel(
     _ id: QueueEntryID, until deadline: ContinuousClock.Instant? = nil
   ) throws -> Bool {
-    try store.cancellation(of: id, until: deadline).run()
+    try store.cancellation(of: id, until: deadline).run() > 0
   }
 
   /// Takes an entry back; see the form without `async`. Cancelling the task ends the wait with
@@ -111,7 +111,7 @@ extension QueueSender {
   public func cancel(
     _ id: QueueEntryID, until deadline: ContinuousClock.Instant? = nil
   ) async throws -> Bool {
-    try await runSuspending { self.store.cancellation(of: id, until: deadline) }
+    try await runSuspending { self.store.cancellation(of: id, until: deadline) } > 0
   }
 
   /// Clears an entry whose outcome the sender has dealt with: removes its receipt and, if it was

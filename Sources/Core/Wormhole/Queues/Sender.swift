@@ -24,8 +24,6 @@ public final class QueueSender<Content: Codable & Sendable>: Sendable {
   let component: String
   private let outlet: any BatchWriter
   private let gathering = Mutex(Gathering())
-  /// When expired records are next removed.
-  private let expiry = Mutex(ContinuousClock.now)
   /// Notifies callers that wait for the end of entries.
   let ends: QueueEnds
   let store: any QueueStore
@@ -202,7 +200,7 @@ public final class QueueSender<Content: Codable & Sendable>: Sendable {
     guard submissions.count > 1 else { return writeEach(submissions) }
     do {
       let bytes = try Batch(submissions.map(\.entry)).bytes()
-      guard try outlet.admits(submissions.count, bytes.count) else {
+      guard try outlet.refusal(of: submissions.count, bytes.count) == nil else {
         return writeEach(submissions)
       }
       try store(submissions, bytes)
@@ -247,7 +245,7 @@ public final class QueueSender<Content: Codable & Sendable>: Sendable {
   ) throws -> QueueEntryID {
     do {
       let bytes = try Batch([entry]).bytes()
-      guard try outlet.admits(1, bytes.count) else { throw full() }
+      if let limit = try outlet.refusal(of: 1, bytes.count) { throw full(limit) }
       let name = try store(bytes, [entry], place, isDurable: durability == .durable, role)
       return QueueEntryID(batch: name, index: 0)
     } catch let error as PropertyListError {
@@ -269,29 +267,15 @@ public final class QueueSender<Content: Codable & Sendable>: Sendable {
     _ bytes: [UInt8], _ entries: [Batch.Entry], _ place: Submission.Schedule, isDurable: Bool,
     _ role: RoleProof?
   ) throws -> EntryFile {
-    let name = try queue.attempt("send to") {
+    try queue.attempt("send to") {
       try outlet.store(bytes, entries, position: place, isDurable: isDurable, under: role)
     }
-    expire()
-    return name
   }
 
-  // Once an hour, and only a few: a send must not wait for much.
-  private func expire() {
-    let isDue = expiry.withLock { expiry in
-      guard ContinuousClock.now >= expiry else { return false }
-      expiry = .now + .seconds(3_600)
-      return true
-    }
-    // The entry is stored. The next sender or a sweep tries this again.
-    if isDue { try? outlet.expire() }
-  }
-
-  private func full() -> WormholeError {
-    let limits = outlet.admission
-    return WormholeError(
+  private func full(_ limit: Admission) -> WormholeError {
+    WormholeError(
       .queueFull, "send to \"\(queue.name)\"", path: queue.path,
-      reason: "the limit of \(limits.maximumEntries) entries or \(limits.maximumBytes) bytes is "
+      reason: "the limit of \(limit.maximumEntries) entries or \(limit.maximumBytes) bytes is "
         + "reached",
       remedy: "wait until its consumer has caught up")
   }
@@ -338,25 +322,20 @@ package struct Submission: Sendable {
 /// The writer of a sender's batches, called by one thread at a time: it checks the limits, stamps, and
 /// stores.
 package protocol BatchWriter: Sendable {
-  /// The limit on waiting entries.
-  var admission: Admission { get }
-
   /// Returns sends in groups that may be stored together.
   func parts(of submissions: [Submission]) -> [[Submission]]
 
-  /// Returns whether this many entries, with this many bytes, may still be stored.
-  func admits(_ count: Int, _ size: Int) throws -> Bool
+  /// Returns the limit that this many further entries, with this many bytes, would exceed; nil if
+  /// they may be stored.
+  func refusal(of count: Int, _ size: Int) throws -> Admission?
 
-  /// Stores a batch, under a new name.
+  /// Stores a batch, under a new name; and removes expired records of the sender, see `RecordExpiry`.
   ///
   /// - Parameter role: The role that is required for storing it.
   func store(
     _ bytes: [UInt8], _ entries: [Batch.Entry], position: Submission.Schedule, isDurable: Bool,
     under role: RoleProof?
   ) throws -> EntryFile
-
-  /// Removes some of the sender's expired records.
-  func expire() throws
 }
 
 extension BatchWriter {

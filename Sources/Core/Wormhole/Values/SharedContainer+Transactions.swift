@@ -62,26 +62,7 @@ extension SharedContainer {
   ///   changed meanwhile.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func read(_ identifiers: [String]) throws -> [String: PropertyListValue] {
-    if engine.isDirectory, let found = try readWithoutLease(identifiers) { return found }
-    return try update(identifiers) { $0 }
-  }
-
-  /// - Returns: Nil if the values were changed during each of several tries.
-  private func readWithoutLease(_ identifiers: [String]) throws -> [String: PropertyListValue]? {
-    let values = try distinct(identifiers)
-    for _ in 0..<renameRaceLimit {
-      let looks = try values.map(ValueLook.init)
-      if looks.compactMap(\.directory).contains(where: { !root.showsEachChange(on: $0.device) }) {
-        // A directory's times prove nothing here. A single absent value is looked at again, at the
-        // moment for which all values are returned.
-        let absent = zip(values, looks).filter { $1.directory != nil }
-        guard absent.count == 1 else { return nil }
-        guard try absent[0].0.version() == nil else { continue }
-      }
-      guard try zip(values, looks).allSatisfy({ try $1.isCurrent($0) }) else { continue }
-      return try ValuesUpdate<Void>.content(of: values, looks.map(\.snapshot))
-    }
-    return nil
+    try ValuesUpdate(self, identifiers, terms: .init(), onlyReads: true) { $0 }.change().run()
   }
 
   /// Returns several values as they were at one moment; see the form without `async`.
@@ -105,30 +86,6 @@ extension SharedContainer {
   }
 }
 
-/// A look at one of several values, and what shows that it has not changed since: its version, or
-/// if it is absent its directory's times, which change with each publication and removal.
-private struct ValueLook {
-  let snapshot: PlainSnapshot
-  /// The directory of an absent value; nil if it was never used.
-  let directory: FileStatus?
-
-  init(_ value: PlainValue) throws {
-    let first = try value.snapshot()
-    directory = first.isAbsent ? try value.store.file.directoryStatus() : nil
-    // After the directory, so that one of the two shows a change between them. Without a directory
-    // there is no value.
-    snapshot = directory == nil ? first : try value.snapshot()
-  }
-
-  func isCurrent(_ value: PlainValue) throws -> Bool {
-    guard try value.version() == snapshot.version else { return false }
-    guard snapshot.isAbsent else { return true }
-    let now = try value.store.file.directoryStatus()
-    guard let directory, let now else { return (directory == nil) == (now == nil) }
-    return now.isSameFile(as: directory) && now.isUntouched(since: directory)
-  }
-}
-
 /// One update of several values: the decisions of its closure, on any engine.
 package struct ValuesUpdate<Result: Sendable>: Sendable {
   typealias Body = @Sendable (inout [String: PropertyListValue]) throws -> Result
@@ -139,27 +96,30 @@ package struct ValuesUpdate<Result: Sendable>: Sendable {
   package let terms: ChangeTerms
   /// The role under which it is published; nil for any process at any time.
   package let role: RoleProof?
+  /// Whether its closure changes nothing.
+  let onlyReads: Bool
   private let body: Body
 
   init(
     _ container: SharedContainer, _ identifiers: [String], terms: ChangeTerms,
-    under role: RoleProof? = nil, body: @escaping Body
+    under role: RoleProof? = nil, onlyReads: Bool = false, body: @escaping Body
   ) throws {
     self.init(
-      container, try container.distinct(identifiers), terms: terms, under: role, body: body)
+      container, try container.distinct(identifiers), terms: terms, under: role,
+      onlyReads: onlyReads, body: body)
   }
 
   /// - Parameter values: The values, all different.
   init(
     _ container: SharedContainer, _ values: [PlainValue], terms: ChangeTerms,
-    under role: RoleProof?,
-    body: @escaping Body
+    under role: RoleProof?, onlyReads: Bool = false, body: @escaping Body
   ) {
     role?.requireContainer(container)
     self.container = container
     self.values = values.ordered { $0.store.file.relativePath < $1.store.file.relativePath }
     self.terms = terms
     self.role = role
+    self.onlyReads = onlyReads
     self.body = body
   }
 
@@ -167,7 +127,7 @@ package struct ValuesUpdate<Result: Sendable>: Sendable {
     container.engine(as: (any ValueEngine).self).change(self)
   }
 
-  static func content(
+  private static func content(
     of values: [PlainValue], _ found: [PlainSnapshot]
   ) throws -> [String: PropertyListValue] {
     var content: [String: PropertyListValue] = [:]

@@ -98,9 +98,8 @@ final class FollowedValue: Watching {
     state.withLock { $0.signal = signal }
     let new = try reporting("observe the value", path: store.path) {
       try ThreadShortage.ruleOut()
-      guard let monitor else { return try store.follow(signal) }
-      guard let led = try store.follow(leading: monitor, signal) else { throw Errno.unsupported }
-      return led
+      guard let new = try store.follow(leading: monitor, signal) else { throw Errno.unsupported }
+      return new
     }
     state.withLock { $0.following = new }
   }
@@ -138,7 +137,8 @@ final class FollowedValue: Watching {
   private func read() -> PlainSnapshot {
     do {
       return try reporting("read the value", path: store.path) {
-        try state.withLock(\.following)?.snapshot() ?? store.snapshot(limits: .standard)
+        try state.withLock(\.following)?.snapshot(mayWait: true)
+          ?? store.snapshot(limits: .standard)
       }
     } catch {
       let failure =
@@ -149,7 +149,10 @@ final class FollowedValue: Watching {
   }
 
   /// Returns the value with calls that never wait; nil if `snapshot` has to look.
-  func promptSnapshot() -> PlainSnapshot? { state.withLock(\.following)?.promptSnapshot() }
+  func promptSnapshot() -> PlainSnapshot? {
+    // The look that follows reports why.
+    try? state.withLock(\.following)?.snapshot(mayWait: false)
+  }
 }
 
 /// The last state that an observer has seen.

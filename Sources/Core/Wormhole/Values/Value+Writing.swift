@@ -49,7 +49,7 @@ extension Value {
   public func remove(
     durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil
   ) throws -> Bool {
-    try store.removal(.init(durability, until: deadline)).run()
+    try store.replacement(nil, .init(durability, until: deadline)).run()
   }
 
   /// Reads the value, changes it and publishes the result atomically: no other change comes
@@ -122,7 +122,7 @@ extension Value {
   ) async throws {
     let terms = ChangeTerms(
       durability, until: deadline, expiresAfter: lifetime, peer: peer, willPublish: willPublish)
-    try await runSuspending { store.replacement(bytes, terms) }
+    _ = try await runSuspending { store.replacement(bytes, terms) }
   }
 
   /// Removes the value; see the form without `async`.
@@ -130,7 +130,7 @@ extension Value {
   public func remove(
     durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil
   ) async throws -> Bool {
-    try await runSuspending { store.removal(.init(durability, until: deadline)) }
+    try await runSuspending { store.replacement(nil, .init(durability, until: deadline)) }
   }
 
   /// Reads, changes and publishes; see the form without `async`. `body` runs on a thread that may

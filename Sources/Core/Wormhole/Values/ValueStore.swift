@@ -4,12 +4,9 @@ import WormholeSystem
 /// The implementation of a value: its file, or its key on etcd.
 ///
 /// Calls may block. Errors of the kernel and of etcd are thrown unchanged; `Value` describes them.
-package protocol ValueStore: AnyObject, Sendable {
-  var container: SharedContainer { get }
-  var identifier: String { get }
-  /// The file's path, or a description of the key.
-  var path: String { get }
-  /// The value's file, or the file that it would have in this machine's directory.
+package protocol ValueStore: AnyObject, Placed {
+  /// The value's file, or the file that it would have in this machine's directory; with its container
+  /// and its identifier.
   var file: ValueFile { get }
 
   func snapshot(limits: PropertyListLimits) throws -> PlainSnapshot
@@ -23,10 +20,11 @@ package protocol ValueStore: AnyObject, Sendable {
     _ terms: ChangeTerms, _ decide: @escaping @Sendable (PlainSnapshot) throws -> (Edit, Result)
   ) throws -> Result
 
-  /// Returns a change that publishes bytes, whatever the old content is.
-  func replacement(_ bytes: [UInt8], _ terms: ChangeTerms) -> sending any Waiting<Void>
-  /// Returns a change that removes the value; its outcome says whether there was one.
-  func removal(_ terms: ChangeTerms) -> sending any Waiting<Bool>
+  /// Returns a change that publishes bytes, or removes the value, whatever the old content is.
+  ///
+  /// - Parameter bytes: Nil to remove it.
+  /// - Returns: The change; its outcome is false if there was no value to remove.
+  func replacement(_ bytes: [UInt8]?, _ terms: ChangeTerms) -> sending any Waiting<Bool>
   /// Returns a change that reads the value and publishes the decision of a closure. An error of the
   /// closure is thrown as `BodyError`.
   func modification<Result: Sendable>(
@@ -40,19 +38,20 @@ package protocol ValueStore: AnyObject, Sendable {
 
   /// Follows the value from now on.
   ///
-  /// - Parameter signal: Called when it may have changed, on a thread that must not wait.
-  func follow(_ signal: @escaping @Sendable () -> Void) throws -> any ValueFollowing
-
-  /// Follows the value like `follow`, but the waiting threads lead the monitor that takes the
-  /// events.
-  ///
-  /// - Returns: Nil if there are no events to take, as on etcd.
+  /// - Parameters:
+  ///   - monitor: The monitor that takes the events, and that the waiting threads lead; nil for the
+  ///     process's own.
+  ///   - signal: Called when it may have changed, on a thread that must not wait.
+  /// - Returns: Nil if the waiting threads would have no events to take, as on etcd.
   func follow(
-    leading monitor: ChangeMonitor, _ signal: @escaping @Sendable () -> Void
+    leading monitor: ChangeMonitor?, _ signal: @escaping @Sendable () -> Void
   ) throws -> (any ValueFollowing)?
 }
 
 extension ValueStore {
+  package var container: SharedContainer { file.container }
+  package var identifier: String { file.identifier }
+
   package func proof(of number: UInt64, lost: WormholeError) -> RoleProof {
     RoleProof(value: PlainValue(self), number: number, location: container.location, lost: lost)
   }
@@ -62,7 +61,7 @@ extension ValueStore {
   }
 
   package func replace(_ bytes: [UInt8], _ terms: ChangeTerms) throws {
-    try replacement(bytes, terms).run()
+    _ = try replacement(bytes, terms).run()
   }
 
   package func modify<Result: Sendable>(
@@ -70,18 +69,15 @@ extension ValueStore {
   ) throws -> Result {
     try modification(terms, decide).run()
   }
-
-  package func follow(
-    leading monitor: ChangeMonitor, _ signal: @escaping @Sendable () -> Void
-  ) throws -> (any ValueFollowing)? { nil }
 }
 
 /// A followed value: its content now, and whether events report its changes.
 package protocol ValueFollowing: Watching {
   /// Returns the value as of now, or as of a moment after the last signal.
-  func snapshot() throws -> PlainSnapshot
-  /// Returns the value with calls that never wait, on any thread; nil if `snapshot` has to look.
-  func promptSnapshot() -> PlainSnapshot?
+  ///
+  /// - Parameter mayWait: Whether it may make calls that wait. Otherwise any thread may call it.
+  /// - Returns: Nil if that takes calls that may wait.
+  func snapshot(mayWait: Bool) throws -> PlainSnapshot?
 }
 
 /// The terms of a change: its durability, its term, and whether it is repeated after a lost lease.

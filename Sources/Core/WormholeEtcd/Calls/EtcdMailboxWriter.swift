@@ -53,12 +53,10 @@ final class EtcdMailboxWriter: MailboxWriter {
   private let sender = Nonce.next()
   private let state: Mutex<State>
 
-  let address: String
   var path: String { keys.path }
 
   init(_ etcd: EtcdContainer, to address: String, _ admission: Admission) {
     self.etcd = etcd
-    self.address = address
     keys = MailboxKeys(etcd, address)
     state = Mutex(State(admission: admission))
   }

@@ -36,9 +36,6 @@ extension EtcdContainer: CallingEngine {
     guard let owner = found.items.first else { return nil }
     return ObservationToken(delivery: EtcdMailboxEnd(self, owner, after: found.moment, ended))
   }
-
-  // The end of a session has removed all of its keys.
-  package func sweepMailboxes() throws {}
 }
 
 struct MailboxKeys: Sendable {

@@ -16,12 +16,10 @@ struct EtcdCondition: EtcdHolding {
   }
 }
 
-extension (any EngineCondition)? {
-  var onEtcd: [EtcdTransaction.Condition] { (self as? any EtcdHolding)?.conditions ?? [] }
-}
-
 extension RoleProof {
-  var conditions: [EtcdTransaction.Condition] { condition.onEtcd }
+  var conditions: [EtcdTransaction.Condition] {
+    (condition as? any EtcdHolding)?.conditions ?? []
+  }
 
   /// Checks the conditions after a change was refused because of these or others.
   func check(on etcd: EtcdContainer) throws {

@@ -20,6 +20,7 @@ package struct EtcdContainer: Sendable {
     let location: EtcdLocation
     let client: EtcdClient
     let prefix: [UInt8]
+    let host = Program.hostName
     let sessions = Mutex<Sessions>(Sessions())
     /// Excludes: two threads that create a session at once.
     let making = DispatchSemaphore(value: 1)

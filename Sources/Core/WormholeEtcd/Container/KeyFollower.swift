@@ -91,8 +91,6 @@ final class KeyFollower: Sendable {
     watch?.cancel()
   }
 
-  var isWatching: Bool { state.withLock { $0.watch != nil } }
-
   /// Looks once more, in case events were lost. Does not wait.
   func check() { later(isWatch: false) }
 
@@ -183,8 +181,6 @@ final class KeyWatch: Cancelling, KeyFollowing {
     follower = KeyFollower(container, range)
     try follower.begin(for: self, until: container.callDeadline)
   }
-
-  var isWatching: Bool { follower.isWatching }
 
   func look(until deadline: ContinuousClock.Instant) throws(EtcdError) -> EtcdMoment {
     try container.until(deadline).glance(at: follower.range).moment

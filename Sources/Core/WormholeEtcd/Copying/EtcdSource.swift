@@ -2,7 +2,7 @@ import Wormhole
 import WormholeInspection
 
 /// Reads a container on etcd, as it is at one revision.
-struct EtcdSource: CopySource {
+struct EtcdSource {
   let container: EtcdContainer
 
   func read(_: inout NameFaults, _ body: (CopiedKey) throws -> Void) throws -> Bool {

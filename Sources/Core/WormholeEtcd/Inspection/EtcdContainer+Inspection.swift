@@ -23,7 +23,9 @@ extension EtcdContainer: InspectedEngine {
     of container: SharedContainer, patience: Duration, _ report: inout SharedContainer.SweepReport
   ) throws {
     for queue in try container.allQueues() {
-      report.attempt("sweep a queue", path: queue.path) { _ in try queue.sweep() }
+      report.attempt("sweep a queue", path: queue.path) { _ in
+        try EtcdQueue(queue, in: self).sweep()
+      }
     }
     report.attempt("sweep old traces", path: container.location) {
       $0.removed += try EtcdRetention(self).sweep()
@@ -59,13 +61,13 @@ extension EtcdContainer: InspectedEngine {
 }
 
 extension EtcdContainer: CopiedEngine {
-  package func copySource() -> (any CopySource)? { EtcdSource(container: self) }
+  package func copySource() -> CopySource? { EtcdSource(container: self).read }
 
   /// Removes the keys of the container that was opened, not of one created after it. Its processes
   /// learn of that, because their sessions end.
-  package func removeContent() throws {
+  package func removeContent() throws -> Bool {
     let call = call()
-    guard let found = try call.item(formatKey) else { return }
+    guard let found = try call.item(formatKey) else { return true }
     let all = try call.read(keys, keysOnly: true).items
     // A value of this name has more bytes.
     let format = Array("/format".utf8)
@@ -81,6 +83,7 @@ extension EtcdContainer: CopiedEngine {
     for lease in Set(all.map(\.lease)) where lease != 0 {
       try client.revokeLease(lease, ofKeysIn: keys, until: call.callDeadline)
     }
+    return true
   }
 }
 

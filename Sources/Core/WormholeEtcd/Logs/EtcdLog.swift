@@ -47,16 +47,10 @@ final class EtcdLog: LogStore {
 
   var path: String { etcd.location(of: stateKey) }
 
-  func path(of number: Int) -> String {
-    etcd.location(of: EtcdLogPlace.key(number, of: name, in: etcd))
-  }
-
   /// What etcd has acknowledged stays.
   var boot: String { "etcd" }
 
   func open() -> (any LogPlace)? { EtcdLogPlace(etcd, name) }
-
-  func exists() throws -> Bool { try etcd.item(stateKey)?.isValue == true }
 
   // MARK: Appending
 
@@ -150,13 +144,16 @@ final class EtcdLog: LogStore {
   }
 
   /// In one step, so a process that appends finds the state as it knows it, or none.
-  func remove(_ log: PlainLog, until deadline: ContinuousClock.Instant) throws {
-    _ = try etcd.until(CallLimit.callDeadline(deadline)).repeating(
+  func remove(_ log: PlainLog, until deadline: ContinuousClock.Instant) throws -> Bool {
+    let etcd = etcd.until(CallLimit.callDeadline(deadline))
+    guard try etcd.item(stateKey)?.isValue == true else { return false }
+    _ = try etcd.repeating(
       EtcdTransaction(
         if: [.exists(etcd.formatKey)],
         then: [
           .delete(.key(stateKey)), .delete(.prefix(etcd.key(.log, name, part: "/"))),
         ]))
+    return true
   }
 
   // MARK: Watching
@@ -252,18 +249,17 @@ final class EtcdLogPlace: LogPlace {
     return .bytes(item.value, date ?? .distantPast)
   }
 
-  func remove(_ numbers: [Int]) throws -> [Int] {
+  func remove(_ numbers: [Int]) throws -> [String] {
     guard !numbers.isEmpty else { return [] }
     let there = Set(try self.numbers())
     let gone = numbers.filter(there.contains)
     // A log that was removed and begun again gives the numbers once more, under another state.
     guard let state = try etcd.item(etcd.key(.log, name)) else { return [] }
-    var removed: [Int] = []
-    for some in gone.parts(of: Self.batch) {
+    var removed: [String] = []
+    for some in gone.map(key).parts(of: Self.batch) {
       let outcome = try etcd.call().repeating(
-        EtcdTransaction(
-          if: state.unchanged, then: some.map { .delete(.key(key($0))) }))
-      if outcome.succeeded { removed += some }
+        EtcdTransaction(if: state.unchanged, then: some.map { .delete(.key($0)) }))
+      if outcome.succeeded { removed += some.map(etcd.location) }
     }
     return removed
   }

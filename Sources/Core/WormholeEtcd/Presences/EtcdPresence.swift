@@ -37,7 +37,6 @@ struct EtcdPresence: PresenceStore {
   }
 
   var path: String { etcd.location(of: prefix) }
-  var host: String? { Program.hostName }
 
   private static let memberPart = "m/"
   var members: KeyRange { .prefix(key(Self.memberPart)) }
@@ -89,7 +88,9 @@ struct EtcdPresence: PresenceStore {
     return .gone(last: PresenceMember(record, state: .gone), ended: record.ended)
   }
 
-  func sight() -> any PresenceSight { EtcdSight(self) }
+  func sight(_ signal: @escaping @Sendable () -> Void) throws -> any PresenceSight {
+    try EtcdSight(self, signal)
+  }
 
   // MARK: The role
 

@@ -14,7 +14,7 @@ final class EtcdRegistration: PresenceHold {
     case overtaken(LeaseHolder?)
   }
 
-  let record: PresenceRecord
+  private let record: PresenceRecord
   private let presence: EtcdPresence
   private let companion: (any EtcdCompanion)?
   private let phase: Mutex<Phase>
@@ -22,7 +22,7 @@ final class EtcdRegistration: PresenceHold {
   private let revision: Mutex<Int64>
   /// Excludes: two threads that enter again at once.
   private let entering = Mutex(())
-  let lossHandlers = LossHandlers()
+  private let lossHandlers = LossHandlers()
 
   /// The pause before another try to enter.
   private static let retry: Duration = .seconds(1)
@@ -82,12 +82,10 @@ final class EtcdRegistration: PresenceHold {
 
   // MARK: Confirming
 
-  var fenceNumber: UInt64 { UInt64(revision.withLock { $0 }) }
-
-  var condition: (any EngineCondition)? {
-    get throws {
-      EtcdCondition(conditions: presence.fence(of: record, at: try standing().revision))
-    }
+  var facts: HoldFacts {
+    HoldFacts(
+      fence: UInt64(revision.withLock { $0 }),
+      deadline: (place?.session.limits ?? .passed).deadline)
   }
 
   private func standing() throws -> EtcdPlace {
@@ -113,8 +111,6 @@ final class EtcdRegistration: PresenceHold {
 
   // MARK: Its loss
 
-  var limits: HoldLimits? { place?.session.limits ?? .passed }
-
   var loss: WormholeError? {
     switch phase.withLock({ $0 }) {
     case .here(let place, _):
@@ -129,8 +125,13 @@ final class EtcdRegistration: PresenceHold {
   // Its session reports it.
   func watch() {}
 
+  func onLoss(_ handler: @escaping LossHandlers.Handler) {
+    lossHandlers.add(handler)
+    watchLoss()
+  }
+
   /// Looks again when etcd should have answered.
-  func watchLoss() {
+  private func watchLoss() {
     guard !lossHandlers.isEmpty, record.identity == .current else { return }
     if let loss { return lossHandlers.report(loss) }
     guard let stop = place?.session.limits.stop else { return }

@@ -12,6 +12,7 @@ final class EtcdBatchWriter: BatchWriter {
     /// The sender's last batch; nil before the first look, and after an error.
     var last: Last?
     var admission: Admission
+    var expiry = RecordExpiry()
     /// When to look again whether a batch from a time ahead is left.
     var nextLook = ContinuousClock.now
     /// Whether the sender may have records that have expired.
@@ -48,7 +49,6 @@ final class EtcdBatchWriter: BatchWriter {
   }
 
   private var queue: PlainQueue { store.queue }
-  var admission: Admission { state.withLock(\.admission) }
 
   // An entry with a key takes steps to supersede others, so it is alone.
   func parts(of submissions: [Submission]) -> [[Submission]] {
@@ -63,13 +63,15 @@ final class EtcdBatchWriter: BatchWriter {
     return parts
   }
 
-  func admits(_ count: Int, _ size: Int) throws -> Bool {
-    if state.withLock({ $0.admission.allows(count, size) }) { return true }
+  func refusal(of count: Int, _ size: Int) throws -> Admission? {
+    if state.withLock({ $0.admission.allows(count, size) }) { return nil }
     return try reporting("look at what waits in \"\(queue.name)\"", path: queue.path) {
       let items =
         try look() ?? store.container.read(store.range(.entries), keysOnly: true).items
       let waiting = items.compactMap { store.batch($0.key) }
-      return state.withLock { $0.admission.note(waiting: waiting, for: count, size) }
+      return state.withLock {
+        $0.admission.note(waiting: waiting, for: count, size) ? nil : $0.admission
+      }
     }
   }
 
@@ -104,7 +106,9 @@ final class EtcdBatchWriter: BatchWriter {
     _ bytes: [UInt8], _ entries: [Batch.Entry], position: Submission.Schedule, isDurable: Bool,
     under role: RoleProof?
   ) throws -> EntryFile {
-    try store(bytes, entries, position: position, alongside: nil, under: role)
+    let name = try store(bytes, entries, position: position, alongside: nil, under: role)
+    expire()
+    return name
   }
 
   /// - Parameter other: a change to be made in the same step; then this is tried once.
@@ -224,8 +228,9 @@ final class EtcdBatchWriter: BatchWriter {
     }
   }
 
-  func expire() throws {
-    let mayExpire = state.withLock { exchange(&$0.mayExpire, with: true) }
-    if mayExpire { _ = try store.expire(of: sender, limit: 64) }
+  private func expire() {
+    let mayExpire = state.withLock { $0.expiry.begin() && exchange(&$0.mayExpire, with: true) }
+    // The entry is stored. The next sender or a sweep tries this again.
+    if mayExpire { _ = try? store.expire(of: sender, limit: RecordExpiry.limit) }
   }
 }

@@ -22,10 +22,6 @@ struct EtcdConsumer: ConsumerSource {
     waiting = WaitingEntries(clock: terms.queue.clock, place.view.arrivals)
   }
 
-  var place: any ConsumerMembership { own }
-
-  var due: ContinuousClock.Instant? { waiting.due }
-
   mutating func take(until deadline: ContinuousClock.Instant?) throws -> TakeResult {
     // One for all: if etcd is slow, each request would have its own second after the deadline.
     let call = store.call(within: deadline)
@@ -34,7 +30,7 @@ struct EtcdConsumer: ConsumerSource {
     // Entries that were stored before this call exist, whether or not the watch has reported them.
     try own.view.refresh(until: call.container.callDeadline)
     try own.confirm(call)
-    return try takeSeen(call) ?? .nothing
+    return try takeSeen(call) ?? .nothing(until: waiting.due)
   }
 
   /// - Returns: nil if the view shows no batch that may be taken.

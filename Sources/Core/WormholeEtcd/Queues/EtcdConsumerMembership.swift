@@ -100,7 +100,7 @@ final class EtcdConsumerMembership: ConsumerMembership, EtcdCompanion {
     return !former.isEmpty
   }
 
-  deinit { end(nil, asDeath: false) }
+  deinit { end(nil, .closed) }
 
   private static var prefix: String { QueueDirectory.etcdPrefix }
   /// The name of its directory on this machine, which has the files of its taken entries.
@@ -177,17 +177,16 @@ final class EtcdConsumerMembership: ConsumerMembership, EtcdCompanion {
 
   func leaves() { isLeaving.store(true, ordering: .sequentiallyConsistent) }
 
-  func endLater(_ registration: PresenceRegistration?) {
-    Blocking.queue().async { self.end(registration, asDeath: false) }
-  }
-
-  func end(_ registration: PresenceRegistration?, asDeath: Bool) {
+  func end(_ registration: PresenceRegistration?, _ cause: ConsumerEnd) {
+    guard cause != .replaced else {
+      return Blocking.queue().async { self.end(registration, .closed) }
+    }
     guard !isEnded.exchange(true, ordering: .sequentiallyConsistent) else { return }
     view.cancel()
     sessionEnd.withLock { $0 = nil }
     // Files whose entries have not ended can still be claimed, until another process consumes.
     removeDirectories([directory], withFiles: false)
-    registration?.end(asDeath: asDeath)
+    registration?.end(asDeath: cause == .death)
     // It has no registration, or has lost it.
     guard !isLeaving.load(ordering: .sequentiallyConsistent), let session = session.withLock({ $0 })
     else { return }

@@ -28,9 +28,9 @@ extension EtcdQueue: QueueStore {
       return try entry.step().then { registration in
         do {
           try place.begin(until: deadline)
-          return .done((consumer, registration))
+          return .done((consumer, place, registration))
         } catch {
-          place.endLater(registration)
+          place.end(registration, .replaced)
           throw error
         }
       }
@@ -158,7 +158,7 @@ extension EtcdQueue: QueueStore {
   }
 
   /// Each end of an entry changes or deletes `e/<batch>` or `d/<batch>`.
-  func watchEnds(_ ends: QueueEnds) throws -> any QueueEndWatching {
+  func watchEnds(_ ends: QueueEnds) throws -> any Cancelling {
     // A waiter that looks learns why a look fails.
     try KeyWatch(container, range(from: .claims, through: .entries)) { [weak ends] events in
       for batch in events.compactMap({ batch($0.keyValue.key)?.whole }) { ends?.raise(batch) }
@@ -178,8 +178,4 @@ extension EtcdQueue: QueueStore {
       _ = try container.repeating(.init(if: conditions, then: [.delete(.key(mark.key))]))
     }
   }
-}
-
-extension KeyWatch: QueueEndWatching {
-  var count: Int { isWatching ? 1 : 0 }
 }

@@ -133,9 +133,12 @@ extension EtcdQueue {
   // MARK: Withdrawing
 
   func cancellation(
-    of id: QueueEntryID, until deadline: ContinuousClock.Instant?
-  ) -> sending any Waiting<Bool> {
-    StepwiseWait { try .done(cancel(id, until: deadline)) }
+    of id: QueueEntryID?, until deadline: ContinuousClock.Instant?
+  ) -> sending any Waiting<Int> {
+    StepwiseWait {
+      guard let id else { return try .done(cancelAll(until: deadline)) }
+      return try .done(cancel(id, until: deadline) ? 1 : 0)
+    }
   }
 
   private func cancel(
@@ -153,7 +156,7 @@ extension EtcdQueue {
     }
   }
 
-  func cancelAll(until deadline: ContinuousClock.Instant?) throws -> Int {
+  private func cancelAll(until deadline: ContinuousClock.Instant?) throws -> Int {
     var limited: EtcdQueue { until(CallLimit.callDeadline(deadline ?? container.callDeadline)) }
     return try limited.waiting().reduce(0) { try $0 + limited.cancelAll(of: $1) }
   }

@@ -28,12 +28,9 @@ final class EtcdTaken: TakenBatchStorage {
     state = Mutex(State(claim: claim, claimed: claimed))
   }
 
-  func confirm(until deadline: ContinuousClock.Instant?) throws {
+  func confirm(looks: Bool, until deadline: ContinuousClock.Instant?) throws {
     try own.confirm(store.call(within: deadline))
-  }
-
-  func confirmNow() throws {
-    try own.confirm(store.call())
+    guard looks else { return }
     let isThere = try store.item(store.consumerKey(own.id)) != nil
     guard try isThere || own.isClosedWithoutSuccessor(store.call()) else {
       throw store.queue.replaced()
@@ -80,16 +77,12 @@ final class EtcdTaken: TakenBatchStorage {
     return false
   }
 
-  func mark(_ index: Int, _ text: String, durability: Durability) throws {
-    try change { $0.marks["\(index)"] = text }
-  }
-
-  func unmark(_ index: Int) throws {
+  func mark(_ index: Int, _ text: String?, durability: Durability) throws {
     // A mark that is in doubt may still be made; after another change of the claim it cannot.
     let mustChange = state.withLock {
-      $0.doubt != nil || $0.claim.marks["\(index)"] != nil
+      text != nil || $0.doubt != nil || $0.claim.marks["\(index)"] != nil
     }
-    if mustChange { try change { $0.marks["\(index)"] = nil } }
+    if mustChange { try change { $0.marks["\(index)"] = text } }
   }
 
   func marked(_ index: Int) throws -> String? {

@@ -15,25 +15,19 @@ import WormholeSystem
 /// the revision that was read, so no update is lost, and a suspended writer blocks no process and
 /// cannot publish late. A value that expires hangs on its own lease, so no machine's clock decides.
 final class EtcdValue: ValueStore {
-  let container: SharedContainer
-  let identifier: String
+  let file: ValueFile
   let etcd: EtcdContainer
   let key: [UInt8]
-  private let kind: NameKind
 
   init(
     _ etcd: EtcdContainer, container: SharedContainer, _ identifier: String, kind: NameKind
   ) {
     self.etcd = etcd
-    self.container = container
-    self.identifier = identifier
-    self.kind = kind
+    file = ValueFile(container: container, identifier: identifier, kind: kind)
     key = etcd.valueKey(kind, identifier)
   }
 
   var path: String { etcd.location(of: key) }
-
-  var file: ValueFile { ValueFile(container: container, identifier: identifier, kind: kind) }
 
   // MARK: Reading
 
@@ -77,8 +71,10 @@ final class EtcdValue: ValueStore {
       bytes: bytes, version: version, of: self, record: record, mayHaveExpired: false)
   }
 
-  func follow(_ signal: @escaping @Sendable () -> Void) throws -> any ValueFollowing {
-    FollowedKey(value: self, key: try MirroredKey(etcd, key, signal))
+  func follow(
+    leading monitor: ChangeMonitor?, _ signal: @escaping @Sendable () -> Void
+  ) throws -> (any ValueFollowing)? {
+    monitor == nil ? FollowedKey(value: self, key: try MirroredKey(etcd, key, signal)) : nil
   }
 
   func proof(of number: UInt64, lost: WormholeError) -> RoleProof {
@@ -97,12 +93,13 @@ final class EtcdValue: ValueStore {
       key: key, base: state.item, seen: state.seen.revision, value: content, stamp: Stamp.bytes)
   }
 
-  func replacement(_ bytes: [UInt8], _ terms: ChangeTerms) -> sending any Waiting<Void> {
-    EtcdChange(self, terms: terms, needsContent: false) { _ in (.replace(bytes), ()) }
-  }
-
-  func removal(_ terms: ChangeTerms) -> sending any Waiting<Bool> {
-    EtcdChange(self, terms: terms) { old in (old.isAbsent ? .keep : .remove, !old.isAbsent) }
+  func replacement(_ bytes: [UInt8]?, _ terms: ChangeTerms) -> sending any Waiting<Bool> {
+    guard let bytes else {
+      return EtcdChange(self, terms: terms) { old in
+        (old.isAbsent ? .keep : .remove, !old.isAbsent)
+      }
+    }
+    return EtcdChange(self, terms: terms, needsContent: false) { _ in (.replace(bytes), true) }
   }
 
   func modification<Result: Sendable>(
@@ -138,13 +135,9 @@ private struct FollowedKey: ValueFollowing {
 
   func cancel() { key.cancel() }
 
-  func snapshot() throws -> PlainSnapshot {
+  func snapshot(mayWait: Bool) throws -> PlainSnapshot? {
     if let failure = key.mirror.failure { throw failure }
     return value.snapshot(of: key.state)
-  }
-
-  func promptSnapshot() -> PlainSnapshot? {
-    key.mirror.failure == nil ? value.snapshot(of: key.state) : nil
   }
 }
 

@@ -85,7 +85,7 @@ package struct ContainerCopy {
       return summary
     }
     if isStill {
-      return try put(DirectorySource(container: source), besides: source.root, to: target)
+      return try put(DirectorySource(container: source).read, besides: source.root, to: target)
     }
     try refuseInside(target.directory)
     let place = try DirectoryTarget(
@@ -96,7 +96,7 @@ package struct ContainerCopy {
     var silent = self
     silent.progress = { _, _ in }
     var summary = try silent.put(
-      DirectorySource(container: place.container), besides: place.root, to: target)
+      DirectorySource(container: place.container).read, besides: place.root, to: target)
     summary?.faults.add(pictured.faults)
     return summary
   }
@@ -120,7 +120,7 @@ package struct ContainerCopy {
   ///
   /// - Returns: Nil if the source was changed meanwhile, so that the copy would mix two moments.
   private func put(
-    _ reader: any CopySource, besides root: ContainerRoot, to target: any CopyTarget
+    _ read: CopySource, besides root: ContainerRoot, to target: any CopyTarget
   ) throws -> Summary? {
     var summary = Summary()
     var faults = NameFaults()
@@ -129,7 +129,7 @@ package struct ContainerCopy {
     defer { if !isDone { beside.remove() } }
     _ = try reading { try beside.copy() }
     let isWhole = try reading {
-      try reader.read(&faults) { item in
+      try read(&faults) { item in
         if item.letter == .value, item.isOwn, leavesOut(item.name) { return }
         try checkAll()
         summary.add(item.value.count)
@@ -199,14 +199,13 @@ package struct ContainerCopy {
   }
 }
 
-package protocol CopySource {
-  /// Reads everything that outlives processes, as it was at one moment, in the order of the keys of a
-  /// queue's batches.
-  ///
-  /// - Parameter faults: Takes what is left out because it cannot be read.
-  /// - Returns: False if it could not be read completely as it was at that moment.
-  func read(_ faults: inout NameFaults, _ body: (CopiedKey) throws -> Void) throws -> Bool
-}
+/// Reads everything that outlives processes, as it was at one moment, in the order of the keys of a
+/// queue's batches; false if it could not be read completely as it was at that moment.
+///
+/// `faults` takes what is left out because it cannot be read.
+package typealias CopySource = (
+  _ faults: inout NameFaults, _ body: (CopiedKey) throws -> Void
+) throws -> Bool
 
 /// The place that a container is copied to: no process can open it before the end.
 package protocol CopyTarget {

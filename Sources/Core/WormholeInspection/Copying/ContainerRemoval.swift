@@ -28,12 +28,14 @@ package struct ContainerRemoval {
         Self.action, remedy: "end it first, so that it does not begin again")
     }
     return try reporting(Self.action, path: container.location) {
-      try container.engine(as: (any CopiedEngine).self).removeContent()
-      return try removeDirectory()
+      let isBeside = try container.engine(as: (any CopiedEngine).self).removeContent()
+      return try removeDirectory(isOwn: isBeside || isOfGroup)
     }
   }
 
-  private func removeDirectory() throws -> [String] {
+  /// - Parameter isOwn: Whether the package has made the directory itself; not one that a user has
+  ///   named.
+  private func removeDirectory(isOwn: Bool) throws -> [String] {
     let handle = try container.root.handle()
     let directory = handle.descriptor.rawValue
     let all = try ContainerRoot.entries(".", at: directory) ?? []
@@ -42,17 +44,15 @@ package struct ContainerRemoval {
     for name in ours where name != format { try TreeRemoval().remove(name, at: directory) }
     try TreeRemoval().remove(format, at: directory)
     let left = try ContainerRoot.entries(".", at: directory) ?? []
-    if left.isEmpty, isOwnDirectory {
+    if left.isEmpty, isOwn {
       // Another program may have created something in it meanwhile; then it stays.
       try removeIfEmpty(container.root.path, at: Directory.current)
     }
     return left.map(\.name.text).sorted()
   }
 
-  /// Whether the package has created the directory itself, for a group or a companion; not a
-  /// directory that a user has named.
-  private var isOwnDirectory: Bool {
-    guard container.engine.isDirectory else { return true }
+  /// Whether the directory was made for a group.
+  private var isOfGroup: Bool {
     do throws(WormholeError) {
       guard let group = container.groupIdentifier else { return false }
       return try ContainerLocation.path(forGroup: group) == container.root.path

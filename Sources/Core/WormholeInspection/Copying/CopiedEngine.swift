@@ -4,17 +4,19 @@ package import Wormhole
 package protocol CopiedEngine: ContainerEngine {
   /// Returns a source that reads the container at one moment; nil for a directory, which needs a
   /// picture.
-  func copySource() -> (any CopySource)?
+  func copySource() -> CopySource?
 
-  /// Removes everything of the container here except the local directory.
-  func removeContent() throws
+  /// Removes everything of the container here except the directory on this machine.
+  ///
+  /// - Returns: Whether the package has made that directory, beside the container.
+  func removeContent() throws -> Bool
 }
 
 extension DirectoryEngine: CopiedEngine {
-  package func copySource() -> (any CopySource)? { nil }
+  package func copySource() -> CopySource? { nil }
 
-  /// Its files are those of the local directory.
-  package func removeContent() {}
+  /// Its files are those of the directory.
+  package func removeContent() -> Bool { false }
 }
 
 /// A place to which a container can be copied, and whose members are known.

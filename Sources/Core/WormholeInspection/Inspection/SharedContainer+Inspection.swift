@@ -136,7 +136,7 @@ extension SharedContainer {
     case .abandonedEntry where kind == .log:
       _ = try log(name).sweep(until: .now + patience)
     case .abandonedEntry:
-      try PlainQueue(container: self, name: name, kind: kind).sweep()
+      try PlainQueue(container: self, name: name, kind: kind).open()?.sweep()
     default:
       let directory = NamedDirectory(root: root, kind: kind, identifier: name)
       guard swept.insert(directory.path).inserted else { return }

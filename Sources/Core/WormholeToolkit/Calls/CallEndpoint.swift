@@ -153,7 +153,9 @@ package final class CallEndpoint: Sendable {
     _ id: UInt64, to address: String, isWatched: Bool = false, isThere: () -> Bool = { true }
   ) throws -> PostOutcome {
     guard let callee = try other(at: address, isWatched: isWatched) else { return .gone }
-    let begun = table.withLock { $0.beginPosting(id, to: callee, isWatched: isWatched) }
+    let begun = table.withLock {
+      $0.beginPosting(id, to: callee, at: address, isWatched: isWatched)
+    }
     guard let call = begun, var request = call.request else { return .posted }
     var outcome = PostOutcome.gone
     defer {
@@ -161,7 +163,7 @@ package final class CallEndpoint: Sendable {
       if hasEnded, outcome == .posted { callee.postLater(CallMessage.cancel(call.key)) }
     }
     guard isThere() else { return outcome }
-    if let deadline = call.deadline, !container.engine.isDirectory {
+    if let deadline = call.deadline, !container.isLocal {
       // Another machine has another clock.
       let left = max(.zero, ContinuousClock.now.duration(to: deadline))
       request["left"] = .integer(Int64(left / .milliseconds(1)))
@@ -187,7 +189,7 @@ package final class CallEndpoint: Sendable {
       }
       guard end != nil else { return nil }
     }
-    let (writer, dropped) = table.withLock { $0.enter(new, watchedBy: end) }
+    let (writer, dropped) = table.withLock { $0.enter(new, at: address, watchedBy: end) }
     _ = dropped
     return writer
   }
@@ -244,7 +246,7 @@ package final class CallEndpoint: Sendable {
     for call in calls {
       call.end(end)
       // If the post is still under way, the callee is notified after it.
-      if call.phase == .posted { call.callee?.postLater(CallMessage.cancel(call.key)) }
+      if call.phase == .posted { call.callee?.writer.postLater(CallMessage.cancel(call.key)) }
     }
   }
 

@@ -17,8 +17,8 @@ struct CallTable {
     let end: @Sendable (CallEnd) -> Void
     /// The whole message, until it is posted.
     var request: PropertyListValue?
-    /// The process that it was posted to, or is about to be.
-    var callee: (any MailboxWriter)?
+    /// The process that it was posted to, or is about to be, and its address.
+    var callee: (writer: any MailboxWriter, address: String)?
     /// Whether it ends as `died` when the callee's mailbox ends.
     var isWatched = false
     var phase = Phase.waiting
@@ -93,10 +93,10 @@ struct CallTable {
   ///
   /// - Returns: nil if it has ended.
   mutating func beginPosting(
-    _ id: UInt64, to callee: any MailboxWriter, isWatched: Bool
+    _ id: UInt64, to callee: any MailboxWriter, at address: String, isWatched: Bool
   ) -> Call? {
     guard var call = calls[id] else { return nil }
-    (call.callee, call.isWatched, call.phase) = (callee, isWatched, .posting)
+    (call.callee, call.isWatched, call.phase) = ((callee, address), isWatched, .posting)
     calls[id] = call
     return call
   }
@@ -143,19 +143,19 @@ struct CallTable {
   ///
   /// - Returns: the writer to use, and what is no longer needed.
   mutating func enter(
-    _ writer: any MailboxWriter, watchedBy end: ObservationToken?
+    _ writer: any MailboxWriter, at address: String, watchedBy end: ObservationToken?
   ) -> (writer: any MailboxWriter, dropped: [Other?]) {
     var dropped: [Other?] = []
     if others.count >= Self.maximumOthers {
       let callees = calls.values.compactMap(\.callee?.address)
-      let needed = Set(callees + received.keys.map(\.replyTo) + [writer.address])
+      let needed = Set(callees + received.keys.map(\.replyTo) + [address])
       for address in others.keys where !needed.contains(address) {
         dropped.append(others.removeValue(forKey: address))
       }
     }
-    let known = others[writer.address]
+    let known = others[address]
     let new = Other(writer: known?.writer ?? writer, end: end ?? known?.end)
-    others[writer.address] = new
+    others[address] = new
     return (new.writer, dropped + [known])
   }
 }

@@ -22,11 +22,6 @@ package protocol CallingEngine: ContainerEngine {
   func observeEnd(
     ofMailbox address: String, _ ended: @escaping @Sendable () -> Void
   ) throws -> ObservationToken?
-
-  /// Removes the mailboxes of processes that have ended. On etcd nothing of them remains.
-  ///
-  /// - Complexity: one listing of the directory of mailboxes, and open, flock and close for each.
-  func sweepMailboxes() throws
 }
 
 /// A queue of one process that ends with the process, or when it is released: requests and replies
@@ -62,12 +57,7 @@ extension Mailbox {
 
 /// A writer into one mailbox, whose owner is the other end of calls. It keeps the order of posts made
 /// one after another. Thread-safe.
-package protocol MailboxWriter: AnyObject, Sendable {
-  /// The address of the mailbox.
-  var address: String { get }
-  /// The place of the mailbox, for messages.
-  var path: String { get }
-
+package protocol MailboxWriter: AnyObject, Placed {
   /// Posts an entry; see `post(_:until:)` with a value.
   func post(_ bytes: [UInt8], until deadline: ContinuousClock.Instant?) throws -> PostOutcome
 }

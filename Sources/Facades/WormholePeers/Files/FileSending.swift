@@ -59,21 +59,22 @@ struct FileSending {
       return stored(id)
     }
     let source = try SourceFile(intention.source, to: intention.peer)
-    let stage = try sender.stage(newAttachment(), bytes: source.status.size, for: entry.batch)
+    let attachment = newAttachment()
+    let stage = try sender.stage(attachment, bytes: source.status.size, for: entry.batch)
     do {
       try copy(source, to: stage)
     } catch let error as WormholeError where Self.isRemovedLater.contains(error.code) {
       throw error
     } catch {
-      try unfinished { try queue.removeAttachment(stage.id) }
+      try unfinished { try queue.removeAttachment(attachment) }
       throw error
     }
     do {
       // The attachment belongs to this process until the entry is stored.
-      return stored(try withExtendedLifetime(stage) { try store(stage.id, source.status.size) })
+      return stored(try withExtendedLifetime(stage) { try store(attachment, source.status.size) })
     } catch {
       // The entry may be stored: the content is with the peer or with this process.
-      try unfinished { try takeBack(stage.id) }
+      try unfinished { try takeBack(attachment) }
       throw error
     }
   }

@@ -170,7 +170,7 @@ extension PeerSession {
     noteReplacement()
     // The remains of dead sessions harm no process, so no caller waits for their removal; if it
     // fails, the next session tries again.
-    Blocking.queue().async { [container] in try? container.callingEngine.sweepMailboxes() }
+    Blocking.queue().async { [container] in try? container.sweepMailboxes() }
     outgoingFiles.resume()
   }
 

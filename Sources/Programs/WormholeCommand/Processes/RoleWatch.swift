@@ -6,7 +6,7 @@ extension Presence {
   /// What a command that is to run alone may take over: in a directory a role whose holder is
   /// stopped with all that its command has started, which is then killed. On etcd a command's
   /// processes are not known, so a session has to end.
-  var overtakingOfCommands: Overtaking { isOnOneMachine ? .suspended : .nobody }
+  var overtakingOfCommands: Overtaking { container.isLocal ? .suspended : .nobody }
 }
 
 /// Watches the exclusive role of a process whose command may run only while it has the role.

@@ -110,7 +110,7 @@ struct EtcdPresenceTests {
     try a.send(.stop)
     try a.waitUntilStopped()
     let deadline = ContinuousClock.now + .milliseconds(20)
-    let record = PresenceRecord(isExclusive: true, content: nil, host: presence.store.host)
+    let record = PresenceRecord(isExclusive: true, content: nil, host: Program.hostName)
     let entry = presence.store.exclusiveEntry(
       record, .suspended, until: deadline, isGone: nil)
     try eventually("the deadline has passed") { ContinuousClock.now > deadline }
@@ -137,14 +137,14 @@ struct EtcdPresenceTests {
   func entersAgain() throws {
     let plain = try presence.enter(content: "a")
     let exclusive = try presence.enterExclusively(content: "b")
-    let first = try exclusive.conditions
+    let first = exclusive.fence.proof.conditions
     try endSession()
     try eventually("they are there again") {
       try presence.members().map(\.id).sorted() == [plain.id, exclusive.id].sorted()
     }
     try exclusive.confirm()
     try plain.confirm()
-    #expect(try exclusive.conditions != first)
+    #expect(exclusive.fence.proof.conditions != first)
     let error = #expect(throws: WormholeError.self) { try presence.enterExclusively(until: .now) }
     #expect(error?.code == .timedOut)
     plain.close()
@@ -187,12 +187,13 @@ struct EtcdPresenceTests {
     let key = etcd.key(.value, "guarded")
     func change() throws -> Bool {
       try etcd.client.commit(
-        EtcdTransaction(if: try registration.conditions, then: [.put(key: key, value: [1])]),
+        EtcdTransaction(
+          if: registration.fence.proof.conditions, then: [.put(key: key, value: [1])]),
         until: soon
       ).succeeded
     }
     #expect(try change())
-    let old = try registration.conditions
+    let old = registration.fence.proof.conditions
     try a.tell("alone p 30")
     try endSession()
     // The faster one has the role.
@@ -220,7 +221,7 @@ struct EtcdPresenceTests {
     #expect(ended != nil)
     #expect(try keys("m/").isEmpty)
     #expect(try keys("x").isEmpty)
-    let error = #expect(throws: WormholeError.self) { _ = try registration.conditions }
+    let error = #expect(throws: WormholeError.self) { try registration.confirm() }
     #expect(error?.code == .invalidToken)
   }
 
@@ -391,8 +392,4 @@ struct EtcdPresenceTests {
     #expect(try outlet.post(2) == .gone)
     #expect(try container.callingEngine.observeEnd(ofMailbox: address) {} == nil)
   }
-}
-
-extension PresenceRegistration {
-  fileprivate var conditions: [EtcdTransaction.Condition] { get throws { try condition.onEtcd } }
 }

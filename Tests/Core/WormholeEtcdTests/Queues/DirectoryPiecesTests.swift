@@ -144,7 +144,7 @@ struct DirectoryPiecesTests {
     for item in try keys.client.read(keys.range(.waitingFiles), until: soon).items {
       _ = try keys.files.repeating(.init(if: item.unchanged, then: [.delete(.key(item.key))]))
     }
-    try here.sweep()
+    try keys.sweep()
     #expect(!directory.listing.contains("/left/"), "\(directory.listing)")
   }
 

@@ -102,7 +102,7 @@ struct QueueOnEtcdTests {
     try keys.client.put(keys.markKey("a", "k"), Array("\(batch.text).1".utf8), until: soon)
     let worker = try queue.work()
     let entry = try #require(try worker.next(until: .now))
-    try queue.sweep()
+    try keys.sweep()
     try queue.sender("a").enqueue(2, key: "k")
     #expect(try queue.sender("a").status(of: second) == .superseded)
     try entry.acknowledge()

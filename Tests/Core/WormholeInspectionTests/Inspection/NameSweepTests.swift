@@ -144,7 +144,7 @@ struct NameSweepTests {
     #expect(try sent.receipts().count == 1)
     try container.queue("consumed").sender("a").enqueue(5)
     #expect(try consumer.next(until: soon)?.payload == 5)
-    #expect(attached.id == "x")
+    withExtendedLifetime(attached) {}
     try container.notification("heard").post()
     try eventually("the observer is called again") { heard.all.count == 2 }
     waiter.cancel()

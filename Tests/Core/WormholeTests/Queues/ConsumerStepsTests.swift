@@ -9,15 +9,13 @@ import WormholeTestSupport
 struct ConsumerStepsTests {
   /// Finds `rest` damaged files, and then nothing.
   private struct Fruitless: ConsumerSource {
-    let place: any ConsumerMembership
-    var due: ContinuousClock.Instant? { nil }
     var rest: Int
     let looks: Heard<Int>
 
     mutating func take(until deadline: ContinuousClock.Instant?) throws -> TakeResult {
       looks.add(1)
       rest -= 1
-      return rest < 0 ? .nothing : .again
+      return rest < 0 ? .nothing(until: nil) : .again
     }
   }
 
@@ -25,8 +23,7 @@ struct ConsumerStepsTests {
     func isIdle(countsTaken: Bool) throws -> Bool { true }
     func watch(_ signal: @escaping @Sendable () -> Void) -> [any Cancelling] { [] }
     func noteLoss() throws {}
-    func end(_ registration: PresenceRegistration?, asDeath: Bool) {}
-    func endLater(_ registration: PresenceRegistration?) {}
+    func end(_ registration: PresenceRegistration?, _ cause: ConsumerEnd) {}
   }
 
   /// How often a source was asked that finds something, and no entry, so often; its time is over.
@@ -35,7 +32,7 @@ struct ConsumerStepsTests {
     let looks = Heard<Int>()
     let queue = try directory.container().queue("q")
     let tenure = ConsumerTenure<Int>(
-      (source: Fruitless(place: Nowhere(), rest: count, looks: looks), registration: nil),
+      (source: Fruitless(rest: count, looks: looks), place: Nowhere(), registration: nil),
       DeliveryTerms(OpenQueue(queue)))
     #expect(try tenure.take(until: .now, .now) == nil)
     return looks.all.count

@@ -23,6 +23,12 @@ struct QueueScene {
   /// The queue's keys, if it is on etcd.
   private var keys: EtcdQueue? { queue.store as? EtcdQueue }
 
+  /// Sweeps the queue alone, as a sweep of the container does among others.
+  func sweep() throws {
+    guard let keys else { return try queue.open()?.sweep() ?? () }
+    try keys.sweep()
+  }
+
   var place: String { directory.path + "/queues/q" }
 
   func participant() throws -> Participant { try Participant(directory.path) }

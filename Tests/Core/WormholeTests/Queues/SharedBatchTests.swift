@@ -127,7 +127,7 @@ struct SharedBatchTests {
     let new = try queue.sender("b").enqueue(6, key: "k")
     #expect(try queue.sender("b").status(of: keyed[1]) == .superseded)
     #expect(try queue.sender("b").status(of: new) == .stored)
-    try queue.sweep()
+    try scene.sweep()
     try first.acknowledge()
     #expect(try take(fourth).payload == 6)
     try sender.forget(ids[1])

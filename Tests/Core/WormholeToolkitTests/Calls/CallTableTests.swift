@@ -7,10 +7,7 @@ import WormholeTestSupport
 
 @Suite("The table of open calls", .blocking) struct CallTableTests {
   private final class Writer: MailboxWriter {
-    let address: String
     let path = ""
-
-    init(_ number: Int) { address = String(number, radix: 16) }
 
     func post(_ bytes: [UInt8], until deadline: ContinuousClock.Instant?) -> PostOutcome { .posted }
   }
@@ -26,11 +23,11 @@ import WormholeTestSupport
     var table = CallTable(acceptedBytes: 100)
     let (cancelled, answered) = (call(in: &table), call(in: &table))
     for id in [cancelled, answered] {
-      #expect(table.beginPosting(id, to: Writer(1), isWatched: false)?.request == 1)
+      #expect(table.beginPosting(id, to: Writer(), at: "1", isWatched: false)?.request == 1)
     }
     #expect(table.take(cancelled) != nil && table.takeAnswered(answered) != nil)
     #expect(table.take(cancelled) == nil)
-    #expect(table.beginPosting(cancelled, to: Writer(1), isWatched: false) == nil)
+    #expect(table.beginPosting(cancelled, to: Writer(), at: "1", isWatched: false) == nil)
     let hasEnded = [cancelled, cancelled, answered].map { table.endPosting($0, isPosted: true) }
     #expect(hasEnded == [true, false, false])
   }
@@ -39,10 +36,10 @@ import WormholeTestSupport
   func request() {
     var table = CallTable(acceptedBytes: 100)
     let id = call(in: &table)
-    _ = table.beginPosting(id, to: Writer(1), isWatched: true)
+    _ = table.beginPosting(id, to: Writer(), at: "1", isWatched: true)
     _ = table.endPosting(id, isPosted: false)
     #expect(table.calls[id]?.request == 1)
-    _ = table.beginPosting(id, to: Writer(2), isWatched: true)
+    _ = table.beginPosting(id, to: Writer(), at: "2", isWatched: true)
     _ = table.endPosting(id, isPosted: true)
     #expect(table.calls[id]?.request == nil && table.calls[id]?.callee?.address == "2")
   }
@@ -59,15 +56,15 @@ import WormholeTestSupport
   @Test("A process keeps its first writer, and one without open calls is forgotten among many")
   func others() {
     var table = CallTable(acceptedBytes: 100)
-    let first = Writer(0)
-    #expect(table.enter(first, watchedBy: nil).writer === first)
-    #expect(table.enter(Writer(0), watchedBy: nil).writer === first)
+    let first = Writer()
+    #expect(table.enter(first, at: "0", watchedBy: nil).writer === first)
+    #expect(table.enter(Writer(), at: "0", watchedBy: nil).writer === first)
     let id = call(in: &table)
-    _ = table.beginPosting(id, to: first, isWatched: false)
-    for number in 1..<1_000 { _ = table.enter(Writer(number), watchedBy: nil) }
+    _ = table.beginPosting(id, to: first, at: "0", isWatched: false)
+    for number in 1..<1_000 { _ = table.enter(Writer(), at: "\(number)", watchedBy: nil) }
     #expect(table.others.count == 1_000)
-    let (last, dropped) = table.enter(Writer(1_000), watchedBy: nil)
+    let dropped = table.enter(Writer(), at: "1000", watchedBy: nil).dropped
     #expect(dropped.compactMap(\.self).count == 999)
-    #expect(Set(table.others.keys) == [first.address, last.address])
+    #expect(Set(table.others.keys) == ["0", "1000"])
   }
 }

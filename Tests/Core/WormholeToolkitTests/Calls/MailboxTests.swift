@@ -266,7 +266,7 @@ import WormholeWorkshop
     if TestEngine.current == .directory {
       #expect(try MailboxDirectory.dead(in: container.root) == ["mailboxes/" + address])
     }
-    try container.callingEngine.sweepMailboxes()
+    try container.sweepMailboxes()
     #expect(try MailboxDirectory.dead(in: container.root).isEmpty)
     withExtendedLifetime((observation, second)) {}
   }
@@ -281,7 +281,7 @@ import WormholeWorkshop
     _ = try remove.wait(until: soon)
     try eventually("it is there again") { try outlet.post(1) == .posted }
     try eventually("it is delivered") { delivered.all == [1] }
-    try container.callingEngine.sweepMailboxes()
+    try container.sweepMailboxes()
     #expect(try outlet.post(2) == .posted)
     try eventually("it is delivered") { delivered.all == [1, 2] }
   }

@@ -18,6 +18,8 @@ final class DirectoryRegistration: PresenceHold {
     var phase: Phase
     /// The number of its last exclusive entering.
     var fence: UInt64
+    /// Whether its file does not have the name of a member yet.
+    var isEntering: Bool
     var watches: [Watch] = []
     var isToBeMadeAgain = false
     /// Whether a thread is creating it again at this moment.
@@ -25,21 +27,23 @@ final class DirectoryRegistration: PresenceHold {
   }
 
   private let presence: PresenceDirectory
-  let record: PresenceRecord
+  private let record: PresenceRecord
   private let condition: Mutex<Condition>
   private let queue = Blocking.queue()
   /// Raised when an attempt to create it has ended.
   private let made = WakeLatch()
-  let lossHandlers = LossHandlers()
+  private let lossHandlers = LossHandlers()
 
-  /// - Parameter fence: The number of its entering, if it has the role.
+  /// - Parameters:
+  ///   - fence: The number of its entering, if it has the role.
+  ///   - isEntering: Whether its process prepares something in the role first.
   init(
     _ presence: PresenceDirectory, _ record: PresenceRecord, _ post: PresencePost,
-    fence: UInt64 = 0
+    fence: UInt64 = 0, isEntering: Bool = false
   ) {
     self.presence = presence
     self.record = record
-    condition = Mutex(Condition(phase: .here(post), fence: fence))
+    condition = Mutex(Condition(phase: .here(post), fence: fence, isEntering: isEntering))
   }
 
   deinit { end(asDeath: false) }
@@ -70,16 +74,23 @@ final class DirectoryRegistration: PresenceHold {
     try? post.unlock()
   }
 
-  func complete() throws {
-    guard let place = try presence.directory.open(),
-      try ifPresent(presence.publish(record, at: place)) != nil
-    else {
-      let taker = try presence.roleID().flatMap { $0 == record.id ? nil : try presence.living($0) }
-      throw presence.title.overtaken(by: taker?.holder, path: presence.path)
+  /// Completes its entering, once.
+  private func complete() throws {
+    guard condition.withLock({ exchange(&$0.isEntering, with: false) }) else { return }
+    try reporting(presence.title.action, path: presence.path) {
+      guard let place = try presence.directory.open(),
+        try ifPresent(presence.publish(record, at: place)) != nil
+      else {
+        let taker = try presence.roleID().flatMap {
+          $0 == record.id ? nil : try presence.living($0)
+        }
+        throw presence.title.overtaken(by: taker?.holder, path: presence.path)
+      }
     }
   }
 
   func confirm(until deadline: ContinuousClock.Instant?) throws {
+    try complete()
     try look()
     switch condition.withLock({ $0.phase }) {
     case .here: return
@@ -89,17 +100,18 @@ final class DirectoryRegistration: PresenceHold {
     }
   }
 
-  var inheritable: Int32? {
+  var facts: HoldFacts {
     condition.withLock { condition in
-      guard case .here(let post) = condition.phase else { return nil }
-      return post.descriptor
+      guard case .here(let post) = condition.phase else { return HoldFacts(fence: condition.fence) }
+      return HoldFacts(fence: condition.fence, descriptor: post.descriptor)
     }
   }
 
-  var fenceNumber: UInt64 { condition.withLock(\.fence) }
-
   // Its watch reports every takeover.
-  func watchLoss() { if let loss { lossHandlers.report(loss) } }
+  func onLoss(_ handler: @escaping LossHandlers.Handler) {
+    lossHandlers.add(handler)
+    if let loss { lossHandlers.report(loss) }
+  }
 
   var loss: WormholeError? {
     do {
@@ -116,6 +128,7 @@ final class DirectoryRegistration: PresenceHold {
   // MARK: Beginning again
 
   func watch() throws {
+    try complete()
     guard condition.withLock(\.watches.isEmpty) else { return }
     try watchPlaces()
     // Removed just before.

@@ -222,7 +222,9 @@ final class DirectoryRoleAcquisition: Waiting {
     }
     switch try take() {
     case .taken(let post, let fence):
-      return .done(DirectoryRegistration(presence, record, post, fence: fence))
+      return .done(
+        DirectoryRegistration(
+          presence, record, post, fence: fence, isEntering: isGone != nil && record.isExclusive))
     case .removed(let member):
       (removed, waitsFor) = (member, nil)
       ChangeMonitor.shared.noteRemoval(in: presence.container.root.path)

@@ -65,7 +65,6 @@ package struct PresenceDirectory: PresenceStore {
   }
 
   package var path: String { directory.path }
-  package var host: String? { nil }
 
   package func look(without isKnown: (String) -> Bool) throws -> PresenceLook {
     try look(movesAside: true, without: isKnown) ?? PresenceLook()
@@ -94,7 +93,9 @@ package struct PresenceDirectory: PresenceStore {
     DirectoryRoleAcquisition(self, record, overtaking: overtaking, until: deadline, isGone: isGone)
   }
 
-  package func sight() -> any PresenceSight { DirectorySight(self) }
+  package func sight(_ signal: @escaping @Sendable () -> Void) throws -> any PresenceSight {
+    try DirectorySight(self, signal)
+  }
 
   static func watchNames(
     of kind: NameKind, in root: ContainerRoot, _ signal: @escaping @Sendable () -> Void
@@ -296,22 +297,25 @@ extension Presence {
 /// moved aside: on ext4 that takes longest, and observers need not wait for it.
 final class DirectorySight: PresenceSight {
   private let presence: PresenceDirectory
-  private let looks = FollowUpChecks()
+  private let looks: FollowUpChecks
+  private let watch: Watch
+  private let retry = Retry()
 
-  init(_ presence: PresenceDirectory) {
+  init(_ presence: PresenceDirectory, _ signal: @escaping @Sendable () -> Void) throws {
     self.presence = presence
+    let looks = FollowUpChecks(check: signal)
+    self.looks = looks
+    watch = try presence.directory.watch { looks.begin() }
+    // The event of a process that ends before the first look may come before it.
+    looks.begin()
   }
 
-  func begin(_ signal: @escaping @Sendable () -> Void) throws -> (any Watching)? {
-    looks.use(signal)
-    return try presence.directory.watch { [looks] in looks.begin() }
+  var detection: ChangeDetection { watch.detection }
+
+  func cancel() {
+    looks.cancel()
+    watch.cancel()
   }
-
-  func lookAgain() { looks.begin() }
-
-  func retry() { looks.check() }
-
-  func cancel() { looks.cancel() }
 
   func look(last: [PresenceMember]?) throws -> PresenceLook {
     let mayHaveChanged = looks.takeEvent()
@@ -323,6 +327,7 @@ final class DirectorySight: PresenceSight {
       return mayHaveChanged && look.live == last ? try afterMoment(look) : look
     } catch {
       looks.noteFailure()
+      retry.soon { [looks] in looks.check() }
       throw error
     }
   }

@@ -33,20 +33,6 @@ struct DirectoryAttachments: AttachmentStore {
     }
   }
 
-  func entry(of sender: String, attachmentPrefix prefix: String) throws -> QueueEntryID? {
-    try withPlaceIfAny { place in
-      try place.search { part in
-        for batch in try place.batches(part) ?? [] where batch.sender == sender {
-          let ids = try place.attachmentIDs(batch, in: part)
-          if let index = ids.firstIndex(where: { $0?.hasPrefix(prefix) == true }) {
-            return QueueEntryID(batch: batch, index: index)
-          }
-        }
-        return nil
-      }
-    } ?? nil
-  }
-
   private func withPlaceIfAny<Result>(_ body: (QueueDirectory) throws -> Result) throws -> Result? {
     guard let place = try queue.open() else { return nil }
     return try body(place)
@@ -55,7 +41,7 @@ struct DirectoryAttachments: AttachmentStore {
 
 /// An attachment that is being created in a directory, locked by this process until it is closed.
 final class DirectoryStage: AttachmentStage {
-  let id: String
+  private let id: String
   private let queue: PlainQueue
   private let sender: String
   private let directory: SharedDescriptor

@@ -140,14 +140,11 @@ package protocol AttachmentStore: Sendable {
   func waiting(prefix: String) throws -> [WaitingAttachment]
   func rename(_ id: String, to newID: String) throws -> Bool
   func remove(_ id: String) throws
-  func entry(of sender: String, attachmentPrefix prefix: String) throws -> QueueEntryID?
 }
 
 /// An attachment that is being created, this process's own until it is released or ends. Not thread-safe
 /// except where stated.
 package protocol AttachmentStage: Sendable {
-  var id: String { get }
-
   /// Copies a file into the attachment.
   ///
   /// - Parameters:
@@ -231,8 +228,11 @@ extension Queue {
   /// Returns an entry of a sender that waits or is taken, and names an attachment with a prefix;
   /// nil if there is none.
   ///
-  /// - Complexity: reads every existing batch of the sender.
+  /// - Complexity: reads every waiting or taken batch of the sender.
   package func entry(of sender: String, attachmentPrefix prefix: String) throws -> QueueEntryID? {
-    try looking { try $0.entry(of: EncodedName(sender).component, attachmentPrefix: prefix) }
+    try attempt("look at the attachments of") {
+      try store.unfinished(of: EncodedName(sender).component, limit: .max)
+        .first { $0.payload.attachmentID?.hasPrefix(prefix) == true }?.id
+    }
   }
 }

@@ -47,7 +47,7 @@ final class ConsumerTenure<Content: Codable & Sendable>: Sendable {
   init(_ membership: QueueMembership, _ deliveries: DeliveryTerms) {
     self.deliveries = deliveries
     registration = membership.registration
-    place = membership.source.place
+    place = membership.place
     steps = Mutex(ConsumerSteps(membership.source, deliveries))
   }
 
@@ -109,13 +109,13 @@ final class ConsumerTenure<Content: Codable & Sendable>: Sendable {
   func end(asDeath: Bool = false) {
     cancelWatches()
     for batch in deliveries.endAll() where !asDeath { batch.close() }
-    place.end(registration, asDeath: asDeath)
+    place.end(registration, asDeath ? .death : .closed)
   }
 
   func endLater() {
     cancelWatches()
     _ = deliveries.endAll()
-    place.endLater(registration)
+    place.end(registration, .replaced)
   }
 
   private func cancelWatches() {
@@ -156,6 +156,8 @@ struct ConsumerSteps<Content: Codable & Sendable> {
   private var current: (batch: TakenBatch, next: Int)?
   /// The steps of this look that have found no entry.
   private var steps = 0
+  /// When an entry may become ready without an event, as the source has said.
+  private var sourceDue: ContinuousClock.Instant?
   /// A look may always make this many: on a busy machine a single one may outlast any time limit.
   static var leastSteps: Int { 100 }
 
@@ -169,7 +171,7 @@ struct ConsumerSteps<Content: Codable & Sendable> {
 
   /// When an entry may be deliverable without an event: one that was given back or delayed is due,
   /// or another consumer may be stopped; nil if neither can happen.
-  var due: ContinuousClock.Instant? { [terms.due, source.due].compactMap(\.self).min() }
+  var due: ContinuousClock.Instant? { [terms.due, sourceDue].compactMap(\.self).min() }
 
   /// Returns the next entry to deliver; nil if nothing waits. Returned entries that are due come
   /// before waiting ones, but not twice in a row as long as something waits.
@@ -189,7 +191,9 @@ struct ConsumerSteps<Content: Codable & Sendable> {
       switch try source.take(until: deadline) {
       case .batch(let batch): current = (batch, 0)
       case .again: if isSpent(limit) { return nil }
-      case .nothing: return try nextReleased(until: deadline)
+      case .nothing(let due):
+        sourceDue = due
+        return try nextReleased(until: deadline)
       }
     }
   }

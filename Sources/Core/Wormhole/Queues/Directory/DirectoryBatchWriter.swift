@@ -15,6 +15,7 @@ final class DirectoryBatchWriter: BatchWriter {
     /// The batches of this sender that waited before that, if they were listed.
     var waiting: [EntryFile]?
     var admission: Admission
+    var expiry = RecordExpiry()
     /// When to look again for what this sender left, while its stamps are ahead of the clock.
     var nextLook = ContinuousClock.now
     /// The status of the queue's directory when it was last synchronized to the disk.
@@ -34,12 +35,12 @@ final class DirectoryBatchWriter: BatchWriter {
     _ bytes: [UInt8], _ entries: [Batch.Entry], position: Submission.Schedule, isDurable: Bool,
     under role: RoleProof?
   ) throws -> EntryFile {
-    guard let role else {
-      return try store(bytes, entries, position: position, isDurable: isDurable)
-    }
-    return try role.whileHeld(in: queue.container) { [self] lease in
-      try store(bytes, entries, position: position, isDurable: isDurable, through: lease)
-    }
+    let name =
+      try role?.whileHeld(in: queue.container) { [self] lease in
+        try store(bytes, entries, position: position, isDurable: isDurable, through: lease)
+      } ?? store(bytes, entries, position: position, isDurable: isDurable)
+    expire()
+    return name
   }
 
   /// - Parameter lease: the lease of a role; nothing is stored once it was taken over.
@@ -88,8 +89,11 @@ final class DirectoryBatchWriter: BatchWriter {
     throw Errno.deviceBusy
   }
 
-  func expire() throws {
-    _ = try directory.openOrMake().expire(of: sender, now: queue.clock(), limit: 64)
+  private func expire() {
+    guard state.withLock({ $0.expiry.begin() }) else { return }
+    // The entry is stored. The next sender or a sweep tries this again.
+    _ = try? directory.openOrMake().expire(
+      of: sender, now: queue.clock(), limit: RecordExpiry.limit)
   }
 
   /// Stores a file from elsewhere in the queue as a batch of one.
@@ -166,17 +170,15 @@ final class DirectoryBatchWriter: BatchWriter {
 
   // MARK: Limits
 
-  func admits(_ count: Int, _ size: Int) throws -> Bool {
-    if state.withLock({ $0.admission.allows(count, size) }) { return true }
+  func refusal(of count: Int, _ size: Int) throws -> Admission? {
+    if state.withLock({ $0.admission.allows(count, size) }) { return nil }
     return try queue.attempt("look at what waits in") {
       let place = try directory.openOrMake()
       let waiting = try place.batches(QueueDirectory.pending) ?? []
       return state.withLock { state in
         if state.last == nil { state.waiting = waiting.filter { $0.sender == sender } }
-        return state.admission.note(waiting: waiting, for: count, size)
+        return state.admission.note(waiting: waiting, for: count, size) ? nil : state.admission
       }
     }
   }
-
-  var admission: Admission { state.withLock(\.admission) }
 }

@@ -191,14 +191,11 @@ struct DirectoryConsumer: ConsumerSource {
 
   private mutating func sortLeft() { left = left.ordered { $1.name.precedes($0.name) } }
 
-  var place: any ConsumerMembership {
+  var place: DirectoryMembership {
     DirectoryMembership(
       takenPath: takenPath, directory: terms.directory, arrivals: arrivals, free: free,
       names: names, ring: ring)
   }
-
-  /// When a delayed entry is due.
-  var due: ContinuousClock.Instant? { waiting.due }
 
   mutating func take(until deadline: ContinuousClock.Instant?) throws -> TakeResult {
     let place = try terms.directory.openForConsumer(until: deadline)
@@ -217,7 +214,7 @@ struct DirectoryConsumer: ConsumerSource {
     else {
       // A replaced consumer must not wait forever.
       try confirm(at: place)
-      return .nothing
+      return .nothing(until: waiting.due)
     }
     var file = TakenFile(directory: consumer, name: name)
     file.isToShare = terms.isWorker && name.count > 1

@@ -35,13 +35,11 @@ struct DirectoryMembership: ConsumerMembership {
   }
 
   /// The registration shows a successor that this consumer is gone.
-  func end(_ registration: PresenceRegistration?, asDeath: Bool) {
+  func end(_ registration: PresenceRegistration?, _ cause: ConsumerEnd) {
     ring.cancel()
-    if !asDeath { removeDirectory() }
-    registration?.end(asDeath: asDeath)
+    if cause != .death { removeDirectory() }
+    registration?.end(asDeath: cause == .death)
   }
-
-  func endLater(_ registration: PresenceRegistration?) { end(registration, asDeath: false) }
 
   /// No other consumer then looks for its owner. If it is not empty, others take it over.
   ///

@@ -12,7 +12,7 @@ struct DirectoryQueue: QueueStore {
     DirectoryBatchWriter(queue, sender, limits: limits)
   }
 
-  func watchEnds(_ ends: QueueEnds) throws -> any QueueEndWatching {
+  func watchEnds(_ ends: QueueEnds) throws -> any Cancelling {
     try QueueEndWatch(queue, ends)
   }
 
@@ -39,17 +39,17 @@ struct DirectoryQueue: QueueStore {
   ) throws -> QueueMembership {
     do {
       let source = try DirectoryConsumer(terms, as: role)
+      let place = source.place
       // If it was stopped between the two steps, it may have replaced its own successor, which then
       // begins again. A process without a right to the role must begin again, too, as must a worker
       // beside a consumer that has had the queue alone since.
       if !terms.isWorker {
-        try role.registration?.complete()
         try role.registration?.confirm(until: deadline)
       } else if let holder = try queue.role.place.roleHolder() {
-        source.place.end(nil, asDeath: false)
+        place.end(nil, .closed)
         throw queue.replaced(by: holder.holder)
       }
-      return (source, role.registration)
+      return (source, place, role.registration)
     } catch {
       role.registration?.close()
       throw error
@@ -124,8 +124,6 @@ struct DirectoryQueue: QueueStore {
     return try place.expire(now: queue.clock()).map { path + "/" + $0 }
   }
 
-  func sweep() throws { try queue.open()?.sweep() }
-
   // MARK: Failures
 
   func failures() throws -> [QueueFailure] {
@@ -163,32 +161,39 @@ struct DirectoryQueue: QueueStore {
   private static let withdrawnAtOnce = 16
 
   func cancellation(
-    of id: QueueEntryID, until deadline: ContinuousClock.Instant?
-  ) -> sending any Waiting<Bool> {
+    of id: QueueEntryID?, until deadline: ContinuousClock.Instant?
+  ) -> sending any Waiting<Int> {
     let queue = queue
+    guard let id else { return cancellationOfAll(until: deadline) }
     return Change(queue.directory, .init(until: deadline)) { lease, _ in
-      try queue.open()?.withdraw([id.index], of: id.batch, as: .cancelled, lease).isComplete
-        ?? false
+      let found = try queue.open()?.withdraw([id.index], of: id.batch, as: .cancelled, lease)
+      return found?.isComplete == true ? 1 : 0
     }
   }
 
-  func cancelAll(until deadline: ContinuousClock.Instant?) throws -> Int {
-    let waiting = try queue.open()?.ordered(QueueDirectory.pending) ?? []
+  private func cancellationOfAll(
+    until deadline: ContinuousClock.Instant?
+  ) -> sending any Waiting<Int> {
+    let queue = queue
     // Outside of the changes, which are repeated after a lost lease, and then find fewer.
     let count = Mutex(0)
-    try changing(waiting, until: deadline) { batch, place, lease in
+    let changes = changing(until: deadline) {
+      try queue.open()?.ordered(QueueDirectory.pending) ?? []
+    } _: { batch, place, lease in
       let all = Set(batch.indices)
       let withdrawn = try place.withdraw(all, of: batch, as: .cancelled, lease).count
       count.withLock { $0 += withdrawn }
     }
-    return count.withLock { $0 }
+    return StepwiseWait { try changes.step().then { .done(count.withLock(\.self)) } }
   }
 
   func supersede(_ key: String, before id: QueueEntryID) {
     do {
       let superseded = try queue.open()?.superseded(key, by: id) ?? []
       let batches = Dictionary(grouping: superseded, by: \.batch)
-      try changing(Array(batches.keys).ordered(by: <), until: nil) { batch, place, lease in
+      let changes = changing(until: nil) {
+        Array(batches.keys).ordered(by: <)
+      } _: { batch, place, lease in
         let ids = batches[batch] ?? []
         _ = try place.withdraw(Set(ids.map(\.index)), of: batch, as: .superseded, lease)
         // Also those that were taken or are gone.
@@ -200,6 +205,7 @@ struct DirectoryQueue: QueueStore {
           }
         }
       }
+      try changes.run()
     } catch {
       // The new entry is stored, so the call has done its work.
       Diagnostics.report(
@@ -210,19 +216,30 @@ struct DirectoryQueue: QueueStore {
     }
   }
 
-  /// Changes waiting batches, several at a time under one lease.
+  /// Returns the wait that changes waiting batches, several at a time under one lease.
   private func changing(
-    _ batches: [EntryFile], until deadline: ContinuousClock.Instant?,
+    until deadline: ContinuousClock.Instant?, _ list: @escaping @Sendable () throws -> [EntryFile],
     _ body: @escaping @Sendable (EntryFile, QueueDirectory, Lease) throws -> Void
-  ) throws {
+  ) -> sending any Waiting<Void> {
     let queue = queue
-    for start in stride(from: 0, to: batches.count, by: Self.withdrawnAtOnce) {
-      let some = batches[start...].prefix(Self.withdrawnAtOnce)
-      let change = Change(queue.directory, .init(until: deadline)) { lease, _ in
-        guard let place = try queue.open() else { return }
-        for batch in some { try body(batch, place, lease) }
+    var rest: ArraySlice<EntryFile>?
+    var change: Change<Void>?
+    return StepwiseWait {
+      if change == nil {
+        let left = try rest ?? list()[...]
+        let some = left.prefix(Self.withdrawnAtOnce)
+        rest = left.dropFirst(some.count)
+        guard !some.isEmpty else { return .done(()) }
+        change = Change(queue.directory, .init(until: deadline)) { lease, _ in
+          guard let place = try queue.open() else { return }
+          for batch in some { try body(batch, place, lease) }
+        }
       }
-      try change.run()
+      guard let current = change else { return .again }
+      return try current.step().then {
+        change = nil
+        return .again
+      }
     }
   }
 }

@@ -14,10 +14,8 @@ struct DirectoryTaken: TakenBatchStorage {
   }
 
   /// Each step finds its directory gone if this consumer was replaced.
-  func confirm(until deadline: ContinuousClock.Instant?) {}
-
-  func confirmNow() throws {
-    guard try open().exists(path) else { throw Errno.noSuchFile }
+  func confirm(looks: Bool, until deadline: ContinuousClock.Instant?) throws {
+    guard try !looks || open().exists(path) else { throw Errno.noSuchFile }
   }
 
   func successor() throws -> LeaseHolder? {
@@ -111,16 +109,15 @@ struct DirectoryTaken: TakenBatchStorage {
 
   private var ownPath: String { QueueDirectory.takenPath(consumer) }
 
-  func mark(_ index: Int, _ text: String, durability: Durability) throws {
+  func mark(_ index: Int, _ text: String?, durability: Durability) throws {
     let place = try open()
+    guard let text else {
+      if try !place.discard(markPath(index)), try !place.exists(ownPath) { throw Errno.noSuchFile }
+      return
+    }
     try place.store(
       Array(text.utf8), as: markPath(index), durable: durability == .durable)
     if durability == .durable { try place.synchronize(ownPath) }
-  }
-
-  func unmark(_ index: Int) throws {
-    let place = try open()
-    if try !place.discard(markPath(index)), try !place.exists(ownPath) { throw Errno.noSuchFile }
   }
 
   func marked(_ index: Int) throws -> String? {

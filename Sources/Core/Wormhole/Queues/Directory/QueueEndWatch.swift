@@ -15,7 +15,7 @@ import WormholeSystem
 /// A consumer's directory keeps its watch when it is renamed. A new directory, and the removal or
 /// replacement of one, is reported by a watch of the path of `taken/`; the watches are then created
 /// again, and all callers look.
-final class QueueEndWatch: QueueEndWatching {
+final class QueueEndWatch: Cancelling {
   private struct State {
     /// The watch of the path first; none before the beginning and after the end.
     var watches: [Watch] = []
@@ -46,7 +46,7 @@ final class QueueEndWatch: QueueEndWatching {
     for watch in state.withLock({ exchange(&$0.watches, with: []) }) { watch.cancel() }
   }
 
-  var count: Int { state.withLock(\.watches.count) }
+  fileprivate var count: Int { state.withLock(\.watches.count) }
 
   private func watchParts() throws -> [Watch] {
     let place = try queue.openOrMake()
@@ -108,4 +108,9 @@ final class QueueEndWatch: QueueEndWatching {
     }
     state.withLock { state in if !state.watches.isEmpty { state.watches = [path] + parts } }
   }
+}
+
+extension QueueEnds {
+  /// For tests: how many watches there are.
+  var watches: Int { (watch as? QueueEndWatch)?.count ?? 0 }
 }

@@ -181,11 +181,10 @@ extension PlainQueue {
   private func removePartsUnderLease() throws -> Bool {
     guard try role.members().isEmpty else { return false }
     let consumer = try DirectoryConsumer(DeliveryTerms(OpenQueue(self)), as: .alone(nil))
-    defer { consumer.place.end(nil, asDeath: false) }
-    try sweep()
-    guard let place = try open(), try place.isEmpty() else {
-      return false
-    }
+    defer { consumer.place.end(nil, .closed) }
+    guard let place = try open() else { return false }
+    try place.sweep()
+    guard try place.isEmpty() else { return false }
     for part in place.rows {
       // The consumer's own directory is in `taken`.
       guard let name = part.name, part.parts != nil, part.role != .lease,

@@ -20,9 +20,17 @@ struct TransactionWork<Result: Sendable>: Sendable {
     files = [update.role?.value?.store.file].compactMap(\.self) + update.values.map(\.store.file)
   }
 
-  func change() -> sending Change<Result> {
-    Change(files.map { ($0.directory, LeaseSite.value, $0.keptLease) }, terms) { leases, _ in
-      try perform(leases)
+  func change() -> sending any Waiting<Result> {
+    let change = Change(files.map { ($0.directory, LeaseSite.value, $0.keptLease) }, terms) {
+      leases, _ in try perform(leases)
+    }
+    guard update.onlyReads else { return change }
+    var hasLooked = false
+    return StepwiseWait {
+      if !exchange(&hasLooked, with: true), let found = try update.look() {
+        return .done(try update.decide(found).result)
+      }
+      return try change.step()
     }
   }
 

@@ -9,7 +9,7 @@ extension ValueFile {
     {
       return
     }
-    try replacement(bytes, terms).run()
+    _ = try replacement(bytes, terms).run()
   }
 
   package func modify<Result: Sendable>(
@@ -38,7 +38,8 @@ extension ValueFile {
     terms.durability == .durable || bytes.count >= PreparedContent.worthwhileBytes
   }
 
-  package func replacement(_ bytes: [UInt8], _ terms: ChangeTerms) -> sending any Waiting<Void> {
+  package func replacement(_ bytes: [UInt8]?, _ terms: ChangeTerms) -> sending any Waiting<Bool> {
+    guard let bytes else { return removal(terms) }
     let value = self
     let durability = terms.durability
     let content: (@Sendable () -> PublishedContent)? =
@@ -54,6 +55,7 @@ extension ValueFile {
       } else {
         try value.publish(bytes, terms, under: lease)
       }
+      return true
     }
   }
 
@@ -62,7 +64,7 @@ extension ValueFile {
     followUp(terms.durability)
   }
 
-  package func removal(_ terms: ChangeTerms) -> sending any Waiting<Bool> {
+  private func removal(_ terms: ChangeTerms) -> sending any Waiting<Bool> {
     let value = self
     // A removal creates no name, so it need not flush the names above it to the disk.
     var beforeLease = terms
@@ -151,15 +153,12 @@ extension ValueFile {
     container.root.followUps.add(relativePath, directory.kind, in: container.root, followUpMark)
   }
 
-  package func follow(_ signal: @escaping @Sendable () -> Void) throws -> any ValueFollowing {
-    FollowedFile(file: self, watch: try directory.watch(signal))
-  }
-
   package func follow(
-    leading monitor: ChangeMonitor, _ signal: @escaping @Sendable () -> Void
+    leading monitor: ChangeMonitor?, _ signal: @escaping @Sendable () -> Void
   ) throws -> (any ValueFollowing)? {
-    let followed = FollowedFile(file: self, watch: try directory.watch(by: monitor, signal))
-    return followed.detection == .events ? followed : nil
+    let watch = try directory.watch(by: monitor ?? .shared, signal)
+    return monitor == nil || watch.detection == .events
+      ? FollowedFile(file: self, watch: watch) : nil
   }
 }
 
@@ -172,7 +171,8 @@ private struct FollowedFile: ValueFollowing {
 
   func cancel() { watch.cancel() }
 
-  func snapshot() throws -> PlainSnapshot { try file.snapshot(limits: .standard) }
-
-  func promptSnapshot() -> PlainSnapshot? { watch.hasEvents ? file.promptSnapshot() : nil }
+  func snapshot(mayWait: Bool) throws -> PlainSnapshot? {
+    guard !mayWait else { return try file.snapshot(limits: .standard) }
+    return watch.hasEvents ? file.promptSnapshot() : nil
+  }
 }

@@ -221,16 +221,6 @@ extension EtcdQueue: AttachmentStore {
     }
   }
 
-  func entry(of sender: String, attachmentPrefix prefix: String) throws -> QueueEntryID? {
-    for item in try files.read(range(.entries)).items {
-      guard let batch = batch(item.key), batch.sender == sender,
-        let index = Self.ids(in: item).firstIndex(where: { $0?.hasPrefix(prefix) == true })
-      else { continue }
-      return QueueEntryID(batch: batch, index: index)
-    }
-    return nil
-  }
-
   /// The attachments that the entries of a batch, or of its kept failures, name, in their order.
   private static func ids(in item: KeyValue) -> [String?] {
     // Content of another program names no file, and the next consumer removes it.

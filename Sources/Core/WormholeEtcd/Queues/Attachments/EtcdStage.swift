@@ -4,7 +4,7 @@ import WormholeSystem
 
 /// An attachment that is being uploaded: a manifest under this process's session, and its pieces.
 final class EtcdStage: AttachmentStage {
-  let id: String
+  private let id: String
   private let store: EtcdQueue
   private let manifest: AttachmentManifest
   /// The manifest as it was put.

@@ -3,7 +3,7 @@ import WormholePropertyLists
 import WormholeSystem
 
 /// Reads a directory as keys: a picture or an unpacked backup, which no process changes.
-struct DirectorySource: CopySource {
+struct DirectorySource {
   let container: SharedContainer
 
   func read(_ faults: inout NameFaults, _ body: (CopiedKey) throws -> Void) throws -> Bool {

@@ -164,6 +164,19 @@ package struct MailboxDirectory: Sendable {
   }
 }
 
+extension SharedContainer {
+  /// Removes the mailboxes of processes that have ended. On etcd nothing of them remains.
+  ///
+  /// - Complexity: one listing of the directory of mailboxes, and open, flock and close for each.
+  package func sweepMailboxes() throws {
+    try reporting("sweep the mailboxes", path: root.path + "/" + ContainerFormat.mailboxes) {
+      for mailbox in try MailboxDirectory.dead(in: root) {
+        try MailboxDirectory.sweep(mailbox, in: root)
+      }
+    }
+  }
+}
+
 extension DirectoryEngine: CallingEngine {
   package func makeMailbox(
     at address: String, _ deliver: @escaping @Sendable (PropertyListValue) -> Void
@@ -173,14 +186,6 @@ extension DirectoryEngine: CallingEngine {
 
   package func mailboxWriter(to address: String, _ admission: Admission) -> any MailboxWriter {
     DirectoryMailboxWriter(MailboxDirectory(root: root, address: address), admission)
-  }
-
-  package func sweepMailboxes() throws {
-    try reporting("sweep the mailboxes", path: root.path + "/" + ContainerFormat.mailboxes) {
-      for mailbox in try MailboxDirectory.dead(in: root) {
-        try MailboxDirectory.sweep(mailbox, in: root)
-      }
-    }
   }
 
   package func observeEnd(

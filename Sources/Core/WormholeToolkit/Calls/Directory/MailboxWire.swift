@@ -221,7 +221,6 @@ final class DirectoryMailboxWriter: MailboxWriter {
   private let sender: String
   private let state: Mutex<State>
 
-  var address: String { place.address }
   var path: String { place.path }
 
   init(_ place: MailboxDirectory, _ admission: Admission) {
