@@ -52,7 +52,7 @@ struct WormholeProgram {
       let help = HelpText(path: path, columns: environment.columns)
       try environment.print(isWhole ? help.rendered : help.short)
     case .listing(let path):
-      try environment.print(json: CommandListing(path: path).propertyList)
+      try environment.print(json: CommandListing(path: path))
     case .manualPage(let name):
       guard let page = CommandManual(root: root).page(named: name) else {
         throw UsageError(

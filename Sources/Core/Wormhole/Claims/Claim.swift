@@ -26,7 +26,7 @@ public struct Claim: Sendable {
   ///   print(holder.who, "has it until", holder.until)
   /// }
   /// ```
-  public struct Holder: Sendable, Hashable {
+  public struct Holder: Sendable, Hashable, Encodable {
     /// The text that names it.
     public let who: String
     /// When it got the claim.
@@ -37,6 +37,11 @@ public struct Claim: Sendable {
     public let processID: Int32?
     /// See `Fence.number`.
     public let fence: UInt64
+
+    private enum CodingKeys: String, CodingKey {
+      case who, since, until, fence
+      case processID = "process"
+    }
   }
 
   /// The container that the name belongs to.

@@ -11,13 +11,13 @@ package import WormholeSystem
 ///   print(lease.identifier, lease.holder, lease.holder.state == .stopped ? "is stopped" : "")
 /// }
 /// ```
-public struct LeaseHolder: Sendable, Hashable {
+public struct LeaseHolder: Sendable, Hashable, Encodable {
   /// The state of the process, as far as /proc shows it.
   ///
   /// ```swift
   /// func isInTheWay(_ holder: LeaseHolder) -> Bool { holder.state == .stopped }
   /// ```
-  public enum State: String, Sendable, Hashable {
+  public enum State: String, Sendable, Hashable, Encodable {
     /// It runs, or can run at any time.
     case running
     /// Stopped by a signal or a debugger.
@@ -41,6 +41,12 @@ public struct LeaseHolder: Sendable, Hashable {
   public let held: Duration?
   /// Whether it has ended, and its parent has not waited for it.
   private let isZombie: Bool
+
+  private enum CodingKeys: String, CodingKey {
+    case program, host, state
+    case processID = "process"
+    case held = "heldSeconds"
+  }
 
   package init(
     processID: Int32?, program: String?, host: String? = nil, state: State, held: Duration?,

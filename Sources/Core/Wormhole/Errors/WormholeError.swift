@@ -80,6 +80,11 @@ extension WormholeError: CustomStringConvertible {
   package var place: String { path.isEmpty ? "" : " (\(path))" }
 }
 
+extension WormholeError: Encodable {
+  /// Encodes the sentence.
+  public func encode(to encoder: any Encoder) throws { try description.encode(to: encoder) }
+}
+
 // Generic: with that type itself, `case .noSpace` would compare another type's error with a code.
 extension ErrorCode {
   /// Lets a `catch` name a `WormholeError.Code`.

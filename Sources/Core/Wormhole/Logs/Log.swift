@@ -209,7 +209,7 @@ public struct Log<Content: Codable & Sendable>: Sendable {
 /// let bounds = LogBounds(messages: 100_000, bytes: 64 << 20, age: .seconds(7 * 86_400))
 /// try await container.log("sales").setBounds(bounds)
 /// ```
-public struct LogBounds: Sendable, Hashable {
+public struct LogBounds: Sendable, Hashable, Encodable {
   /// The largest number of messages.
   public var messages: Int
   /// The largest total size of their files in bytes; no larger message is accepted.

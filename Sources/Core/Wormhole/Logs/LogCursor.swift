@@ -158,7 +158,7 @@ package struct LogCursor: Sendable {
 ///   print(subscriber.name, "has", subscriber.behind, "messages to read")
 /// }
 /// ```
-public struct LogSubscriber: Sendable, Hashable {
+public struct LogSubscriber: Sendable, Hashable, Encodable {
   /// The name.
   public let name: String
   /// The first message that it has not read.

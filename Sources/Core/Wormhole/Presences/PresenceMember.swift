@@ -9,14 +9,14 @@ package import WormholeSystem
 ///   print(member.program, member.processID, member.state, member.content ?? [:])
 /// }
 /// ```
-public struct PresenceMember: Sendable, Hashable {
+public struct PresenceMember: Sendable, Hashable, Encodable {
   /// The state of the process, as far as /proc shows it.
   ///
   /// ```swift
   /// let running = try container.presence("tills").members().filter { $0.state == .running }
   /// print(running.count)
   /// ```
-  public enum State: String, Sendable, Hashable {
+  public enum State: String, Sendable, Hashable, Encodable {
     /// It runs, or can run at any time.
     case running
     /// Stopped by a signal or a debugger.
@@ -52,6 +52,11 @@ public struct PresenceMember: Sendable, Hashable {
   package let identity: ProcessIdentity
   /// The time of entering, in nanoseconds on the clock that cannot be set (`bootTimeNanoseconds`).
   package let enteredAt: UInt64
+
+  private enum CodingKeys: String, CodingKey {
+    case id, program, host, state, since, isExclusive, content
+    case processID = "process"
+  }
 
   package init(_ record: PresenceRecord, state: State) {
     id = record.id

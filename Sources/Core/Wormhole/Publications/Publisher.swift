@@ -11,7 +11,7 @@ public import FoundationEssentials
 ///   print("written by \(publisher.program), process \(publisher.processID), at \(publisher.date)")
 /// }
 /// ```
-public struct Publisher: Sendable, Hashable {
+public struct Publisher: Sendable, Hashable, Encodable {
   /// Its process number, in its own namespace; another process may have it by now.
   public let processID: Int32
   /// The name of its program as the kernel keeps it, at most 15 bytes.
@@ -19,15 +19,20 @@ public struct Publisher: Sendable, Hashable {
   /// The peer that the process was in this container: the name of its active `PeerSession`; nil
   /// without one, and for a process with several.
   public let peer: String?
+  /// The time of the publication, by the clock of its machine.
+  public let date: Date
   package let nanosecondsSince1970: Int64
 
-  /// The time of the publication, by the clock of its machine.
-  public var date: Date { Date(nanosecondsSince1970: nanosecondsSince1970) }
+  private enum CodingKeys: String, CodingKey {
+    case date, peer, program
+    case processID = "process"
+  }
 
   package init(processID: Int32, program: String, peer: String?, nanosecondsSince1970: Int64) {
     self.processID = processID
     self.program = program
     self.peer = peer
+    date = Date(nanosecondsSince1970: nanosecondsSince1970)
     self.nanosecondsSince1970 = nanosecondsSince1970
   }
 

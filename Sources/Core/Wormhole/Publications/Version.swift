@@ -41,6 +41,11 @@ public struct Version: Hashable, Sendable {
   package var text: String { "\(stamp.seconds).\(stamp.nanoseconds)-\(inode)-\(size)" }
 }
 
+extension Version: Encodable {
+  /// Encodes the text that `wormhole send --if-version` takes.
+  public func encode(to encoder: any Encoder) throws { try text.encode(to: encoder) }
+}
+
 /// The time of a publication, to the nanosecond: the part of the version that the publisher knows
 /// before it becomes visible.
 package struct Stamp: Hashable, Sendable {

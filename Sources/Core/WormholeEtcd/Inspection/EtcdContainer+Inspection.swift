@@ -1,18 +1,16 @@
 package import Wormhole
 package import WormholeInspection
-package import WormholePropertyLists
 package import WormholeSystem
 
 extension EtcdContainer: InspectedEngine {
   package func report(
-    on container: SharedContainer, _ cluster: ClusterExamination,
-    _ problem: @escaping (_ name: String, _ content: PropertyListValue) -> String?
+    on container: SharedContainer, _ scope: ReportScope
   ) throws -> ContainerReport {
-    var inspection = EtcdInspection(container, on: self, problem)
-    if cluster == .nothing {
+    var inspection = EtcdInspection(container, on: self, scope)
+    if scope.depth == .names {
       inspection.lookAtNames()
     } else {
-      inspection.lookAtClusterAndNames(examinesAll: cluster == .everything)
+      inspection.lookAtClusterAndNames()
     }
     return inspection.report
   }

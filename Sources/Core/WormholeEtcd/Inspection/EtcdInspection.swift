@@ -1,6 +1,5 @@
 import Wormhole
 import WormholeInspection
-import WormholePropertyLists
 import WormholeSystem
 
 /// Examines a container on etcd, and its cluster, without changing anything.
@@ -12,20 +11,17 @@ struct EtcdInspection {
 
   private let container: SharedContainer
   private let etcd: EtcdContainer
-  private let problem: (_ name: String, _ content: PropertyListValue) -> String?
+  private let scope: ReportScope
   private let deadline: ContinuousClock.Instant
   private(set) var report: ContainerReport
   /// The keys of a container with few keys.
   private var keys: [ContainerKey]?
 
-  init(
-    _ container: SharedContainer, on etcd: EtcdContainer,
-    _ problem: @escaping (String, PropertyListValue) -> String?
-  ) {
+  init(_ container: SharedContainer, on etcd: EtcdContainer, _ scope: ReportScope) {
     deadline = etcd.callDeadline
     self.container = container.limited(until: deadline)
     self.etcd = etcd.with(CallLimit(deadline))
-    self.problem = problem
+    self.scope = scope
     report = ContainerReport(path: container.location)
     report.groupIdentifier = container.groupIdentifier
     report.formatVersion = EtcdContainer.formatVersion
@@ -41,10 +37,8 @@ struct EtcdInspection {
   // MARK: The cluster
 
   /// Looks at the cluster, and at the names while its members answer.
-  ///
-  /// - Parameter examinesAll: Whether more than its members is examined.
-  mutating func lookAtClusterAndNames(examinesAll: Bool) {
-    let (client, deadline) = (etcd.client, deadline)
+  mutating func lookAtClusterAndNames() {
+    let (client, deadline, examinesAll) = (etcd.client, deadline, scope.depth == .everything)
     var cluster = ClusterReport(of: etcd.location, through: client)
     var (members, alarms) = (RequestsUnderWay<[WireMember]>(), RequestsUnderWay<[String]>())
     members.add { try client.members(until: deadline) }
@@ -160,7 +154,7 @@ struct EtcdInspection {
 
   /// Examines one name after another, as long as there is time.
   private mutating func lookAtNames(of kind: NameKind) throws {
-    let all = try names(of: kind)
+    let all = try names(of: kind).filter { scope.includes($0, kind) }
     var rest = all.prefix(Self.maximumNames)
     // By the bytes of the names, of which two may be equal as strings.
     var ahead: [[UInt8]: SeenState] = [:]
@@ -180,7 +174,7 @@ struct EtcdInspection {
   private mutating func look(at name: String, _ kind: NameKind, _ state: SeenState?) throws {
     switch kind.primitive {
     case .value:
-      guard let content = try value(name, kind, state) else { return }
+      guard let content = value(name, kind, state) else { return }
       report.change(kind) { $0.values.append(content) }
     case .notification:
       let content = notification(name)
@@ -188,7 +182,8 @@ struct EtcdInspection {
     case .presence, .consumer:
       let presence = Presence(container: container, name: name, kind: kind)
       let found = try ContainerReport.NamedPresence(
-        name: name, path: presence.path, members: presence.members())
+        name: name, path: presence.path, title: scope.use(name, kind)?.title,
+        members: presence.members())
       report.change(kind) { $0.presences.append(found) }
     case .queue:
       let found = try queue(name, kind)
@@ -231,9 +226,11 @@ struct EtcdInspection {
 
   private func value(
     _ name: String, _ kind: NameKind, _ state: SeenState?
-  ) throws -> ContainerReport.NamedContent? {
+  ) -> ContainerReport.NamedContent? {
     let value = EtcdValue(etcd, container: container, name, kind: kind)
+    let use = scope.use(name, kind)
     var content = ContainerReport.NamedContent(identifier: name, path: value.path)
+    content.title = use?.title
     guard let state else {
       content.condition = .notRead
       return content
@@ -241,32 +238,25 @@ struct EtcdInspection {
     let snapshot = value.snapshot(of: state)
     // A removed name no longer exists.
     guard !snapshot.isAbsent else { return nil }
-    content.bytes = try snapshot.bytes().map { Int64($0.count) }
-    content.publisher = snapshot.publisher
     content.modified = snapshot.publisher?.date
-    content.expiration = snapshot.expiration
-    let failure = failure(of: "read the value", path: value.path) {
-      try content.read(snapshot, kind, problem)
-    }
-    if let failure { content.condition = .unreadable(failure) }
+    content.read(use) { snapshot }
     return content
   }
 
   private func notification(_ name: String) -> ContainerReport.NamedContent {
     var content = ContainerReport.NamedContent(
       identifier: name, path: etcd.location(of: etcd.key(.notification, name)))
-    content.condition = .readable
-    let failure = failure(of: "read the state", path: content.path) {
+    content.problem = failure(of: "read the state", path: content.path) {
       content.state = try container.notification(name).state()
     }
-    if let failure { content.condition = .unreadable(failure) }
+    content.condition = content.problem == nil ? .readable : .unreadable
     return content
   }
 
   private func log(_ name: String) throws -> ContainerReport.NamedLog {
     let log = container.log(name)
     var found = ContainerReport.NamedLog(name: name, path: log.path)
-    found.fault = failure(of: "read what is known about a log", path: log.value.path) {
+    found.problem = failure(of: "read what is known about a log", path: log.value.path) {
       guard let state = try LogState.read(log.value.snapshot(), at: log.value.path) else { return }
       found.bounds = state.bounds
       found.bytes = Int64(state.bytes)
@@ -283,7 +273,8 @@ struct EtcdInspection {
 
   private func queue(_ name: String, _ kind: NameKind) throws -> ContainerReport.NamedQueue {
     let queue = PlainQueue(container: container, name: name, kind: kind)
-    var found = ContainerReport.NamedQueue(name: name, path: queue.path)
+    var found = ContainerReport.NamedQueue(
+      name: name, path: queue.path, title: scope.use(name, kind)?.title)
     let keys = EtcdQueue(queue, in: etcd)
     let parts: [QueueKeyPart] = [.entries, .claims, .outcomes, .receipts, .failures]
     let counted = try etcd.commit(

@@ -8,7 +8,7 @@ public import FoundationEssentials
 ///   print(member.endpoint, member.failure ?? "answers", member.isLeader ? "leads" : "")
 /// }
 /// ```
-public struct ClusterReport: Sendable {
+public struct ClusterReport: Sendable, Encodable {
   /// One member, by its own report or by other members.
   ///
   /// ```swift
@@ -16,7 +16,7 @@ public struct ClusterReport: Sendable {
   ///   print(member.endpoint, member.version ?? "?", member.roundTrip ?? .zero)
   /// }
   /// ```
-  public struct Member: Sendable {
+  public struct Member: Sendable, Encodable {
     /// Its address.
     public let endpoint: String
     /// Its name in the cluster, if it is known.
@@ -45,6 +45,14 @@ public struct ClusterReport: Sendable {
     /// Whether the container's location names it.
     public package(set) var isNamed = true
 
+    private enum CodingKeys: String, CodingKey {
+      case endpoint, name, version, isLeader, revision, databaseBytes, usedBytes, watchFailure
+      case failure, isNamed
+      case roundTrip = "roundTripMilliseconds"
+      case clockDifference = "clockDifferenceSeconds"
+      case watchDelay = "watchMilliseconds"
+    }
+
     package init(endpoint: String) { self.endpoint = endpoint }
   }
 
@@ -56,7 +64,7 @@ public struct ClusterReport: Sendable {
   ///   print("restored before", replaced.date, "from revision", replaced.known, "to", replaced.found)
   /// }
   /// ```
-  public struct Replacement: Sendable, Hashable {
+  public struct Replacement: Sendable, Hashable, Encodable {
     /// The time of the note, by the clock of that process.
     public let date: Date
     /// The revision that this process knew before.
@@ -81,7 +89,7 @@ public struct ClusterReport: Sendable {
   ///   print(certificate.place, "ends", certificate.end)
   /// }
   /// ```
-  public struct Certificate: Sendable, Hashable {
+  public struct Certificate: Sendable, Hashable, Encodable {
     /// Its file, or the address of the member that has it.
     public let place: String
     /// Its end.
@@ -127,6 +135,12 @@ public struct ClusterReport: Sendable {
   public package(set) var isLoopback = false
   /// How long a silent process counts as alive.
   public package(set) var lifetime: Duration = .zero
+
+  private enum CodingKeys: String, CodingKey {
+    case members, hasLeader, revision, oldestRevision, replacement, keys, leases, nested
+    case certificates, alarms, user, isEncrypted, isLoopback
+    case lifetime = "lifetimeSeconds"
+  }
 
   package init() {}
 }

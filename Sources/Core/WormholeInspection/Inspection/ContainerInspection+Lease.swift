@@ -85,7 +85,7 @@ extension ContainerInspection {
     let file = parts.first { $0.role == .content }?.name.map { "/" + $0 }
     report.leases.append(
       .init(
-        identifier: owner.identifier, kind: owner.kind,
+        identifier: owner.identifier, title: title(of: owner), isOwn: owner.kind.isOwn,
         path: absolute(owner.path) + (file ?? ""), holder: holder,
         term: declaration.map(\.term).flatMap { $0 < LeaseDeclaration.whileRunning ? $0 : nil },
         overdue: overdue))

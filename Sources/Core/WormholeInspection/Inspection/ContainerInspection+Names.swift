@@ -1,10 +1,10 @@
 import FoundationEssentials
 package import Wormhole
-import WormholePropertyLists
 import WormholeSystem
 
 extension ContainerInspection {
   mutating func lookAtName(_ identifier: String, of kind: NameKind, at path: String) {
+    guard scope.includes(identifier, kind) else { return }
     var found: FileStatus?
     attempt("look at a name", at: path) {
       found = try ifPresent(fileStatus(path, at: $0.directory))
@@ -33,7 +33,9 @@ extension ContainerInspection {
 
   private mutating func lookAtContent(_ value: PlainValue, _ kind: NameKind) {
     let path = value.directory.relativePath + "/" + value.fileName
+    let use = scope.use(value.identifier, kind)
     var content = ContainerReport.NamedContent(identifier: value.identifier, path: value.path)
+    content.title = use?.title
     if kind == .notification { content.state = 0 }
     defer {
       report.change(kind) { names in
@@ -54,40 +56,31 @@ extension ContainerInspection {
       content.condition = .notRead
       return
     }
-    let failure = failure(of: "read the value", path: value.path, otherwise: .inputOutput) {
-      let snapshot = try value.snapshot()
-      if snapshot.isExpired {
-        content.bytes = nil
-        content.modified = nil
-        return
-      }
-      let read = try content.read(snapshot, kind, problem)
-      content.expiration = snapshot.expiration
-      content.publisher = snapshot.publisher
-      content.kept = snapshot.standsInFrom
-      if kind == .notification { content.state = read?.uint64Value }
-    }
-    guard let failure else { return }
-    content.condition = .unreadable(failure)
+    content.read(use) { try value.snapshot() }
     // A value without a readable kept version is reported unchanged.
-    content.kept = try? value.keptInstead()
+    if content.problem != nil { content.kept = try? value.keptInstead() }
   }
 }
 
 extension ContainerReport.NamedContent {
-  /// Reads a value, and looks for the fault in one of the package's own.
-  @discardableResult
-  package mutating func read(
-    _ snapshot: PlainSnapshot, _ kind: NameKind,
-    _ problem: (_ name: String, _ content: PropertyListValue) -> String?
-  ) throws -> PropertyListValue? {
-    let content = try snapshot.propertyList()
-    condition = .readable
-    if kind == .ownValue, let content, let reason = problem(identifier, content) {
-      condition = .unreadable(
-        WormholeError(.damaged, "read the value", path: path, reason: reason))
+  /// Takes what a snapshot says, and looks for the fault in one of the package's own values.
+  package mutating func read(_ use: OwnUse?, _ snapshot: () throws -> PlainSnapshot) {
+    problem = failure(of: "read the value", path: path, otherwise: .inputOutput) {
+      let snapshot = try snapshot()
+      (version, expires) = (snapshot.version, snapshot.expiration)
+      (publisher, kept) = (snapshot.publisher, snapshot.standsInFrom)
+      bytes = try snapshot.bytes().map { Int64($0.count) }
+      guard let content = try snapshot.propertyList() else {
+        modified = nil
+        return
+      }
+      if let reason = use?.problem(content) {
+        throw WormholeError(.damaged, "read the value", path: path, reason: reason)
+      }
+      if state != nil { state = content.uint64Value }
+      condition = .readable
     }
-    return content
+    if problem != nil { condition = .unreadable }
   }
 }
 
@@ -100,7 +93,8 @@ extension ContainerInspection {
       // A consumer's presence is reported with its queue.
       if owner.kind.primitive == .presence {
         let live = ContainerReport.NamedPresence(
-          name: owner.identifier, path: presence.path, members: look.live)
+          name: owner.identifier, path: presence.path, title: inspection.title(of: owner),
+          members: look.live)
         inspection.report.change(owner.kind) { $0.presences.append(live) }
       }
       for member in look.dead {
@@ -136,13 +130,14 @@ extension ContainerInspection {
 extension ContainerInspection {
   mutating func lookAtQueue(_ owner: Owner) {
     let queue = PlainQueue(container: container, name: owner.identifier, kind: owner.kind)
-    var report = ContainerReport.NamedQueue(name: queue.name, path: queue.path)
+    var report = ContainerReport.NamedQueue(
+      name: queue.name, path: queue.path, title: title(of: owner))
     var failures: [QueueEntryID] = []
     let now = Date()
     var abandoned: Set<EntryFile> = []
     var place: QueueDirectory?
     attempt("look who consumes", at: owner.path) { inspection in
-      if inspection.readsEntries { place = try queue.open() }
+      if inspection.scope.depth == .everything { place = try queue.open() }
       let live = try queue.role.place.look(movesAside: false)?.live ?? []
       let id = live.isEmpty ? nil : try queue.role.place.roleID()
       report.consumer = live.first { $0.id == id }
@@ -230,7 +225,7 @@ extension ContainerInspection {
     let first = state?.first ?? 1
     let furthest = state?.furthest ?? LogState.largest
     var place: LogDirectory?
-    if readsEntries {
+    if scope.depth == .everything {
       attempt("read the log", at: owner.path) { _ in place = try LogDirectory(log.value.directory) }
     }
     lookAtParts(of: owner) { inspection, found in
@@ -254,7 +249,7 @@ extension ContainerInspection {
       return true
     }
     // The fault of the file would be reported twice.
-    if report.fault == nil {
+    if report.problem == nil {
       attempt("look who reads", at: owner.path) { _ in try report.lookForReaders(of: log) }
     }
     self.report.change(.log) { $0.logs.append(report) }
@@ -281,7 +276,7 @@ extension ContainerInspection {
     checkOwnerAndMode(file)
     guard mayRead(min(status.size, Int64(SharedContainer.maximumValueBytes))) else { return nil }
     var state: LogState?
-    report.fault = failure(
+    report.problem = failure(
       of: "read what is known about a log", path: log.value.path, otherwise: .inputOutput
     ) {
       state = try LogState.read(log.value.snapshot(), at: log.value.path)

@@ -24,6 +24,8 @@ extension ContainerInspection {
   /// - Returns: Whether the entry needs no further handling.
   typealias Count = (inout ContainerInspection, Found) -> Bool
 
+  func title(of owner: Owner) -> String? { scope.use(owner.identifier, owner.kind)?.title }
+
   /// Looks at all parts of a name, in the order of their rows.
   mutating func lookAtParts(of owner: Owner, _ count: Count = { _, _ in false }) {
     let parts = container.root.parts(of: owner.kind.primitive)

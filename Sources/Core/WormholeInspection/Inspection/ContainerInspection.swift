@@ -19,22 +19,15 @@ struct ContainerInspection {
   let container: SharedContainer
   let handle: ContainerRoot.Handle
   private(set) var locks: LockTable?
-  /// Returns the fault in the content of one of the package's own values.
-  let problem: (_ name: String, _ content: PropertyListValue) -> String?
-  /// Whether queue entries and log messages are read, too.
-  let readsEntries: Bool
+  let scope: ReportScope
   /// Complete after the initialization.
   var report: ContainerReport
   private let deadline = ContinuousClock.now + Self.patience
   private var bytesLeft = Self.maximumBytes
 
-  init(
-    _ container: SharedContainer, readsEntries: Bool = false,
-    _ problem: @escaping (String, PropertyListValue) -> String?
-  ) throws {
+  init(_ container: SharedContainer, _ scope: ReportScope) throws {
     self.container = container
-    self.readsEntries = readsEntries
-    self.problem = problem
+    self.scope = scope
     handle = try container.root.handle()
     report = ContainerReport(path: container.root.path)
     // Without /proc only the declarations of the holders are known.
@@ -287,7 +280,7 @@ extension ContainerInspection {
     guard isForeign || status.permissions & mask != 0 else { return }
     append(
       .init(
-        path: absolute(path), owner: status.owner, permissions: status.permissions,
+        path: absolute(path), owner: status.owner, mode: String(status.permissions, radix: 8),
         isForeign: isForeign), to: \.looseEntries)
   }
 }

@@ -1,15 +1,11 @@
 package import Wormhole
-package import WormholePropertyLists
 package import WormholeSystem
 
 extension DirectoryEngine: InspectedEngine {
   package func report(
-    on container: SharedContainer, _ cluster: ClusterExamination,
-    _ problem: @escaping (_ name: String, _ content: PropertyListValue) -> String?
+    on container: SharedContainer, _ scope: ReportScope
   ) throws -> ContainerReport {
-    var report = try ContainerInspection(
-      container, readsEntries: cluster == .everything, problem
-    ).report
+    var report = try ContainerInspection(container, scope).report
     report.watches = WatchUseReading.read(for: root.path)
     return report
   }
@@ -19,7 +15,7 @@ extension DirectoryEngine: InspectedEngine {
   ) throws {
     var swept: Set<String> = []
     let inspection = try reporting("look through the container", path: root.path) {
-      try ContainerInspection(container) { _, _ in nil }
+      try ContainerInspection(container, ReportScope(.names))
     }
     for leftover in inspection.report.leftovers {
       report.attempt("remove a leftover", path: leftover.path) { report in

@@ -1,14 +1,10 @@
 package import Wormhole
-package import WormholePropertyLists
 package import WormholeSystem
 
 /// The engine's operations that examine, watch and sweep a container; most are
 /// explained at the function of `SharedContainer` with the same name.
 package protocol InspectedEngine: ContainerEngine {
-  func report(
-    on container: SharedContainer, _ cluster: ClusterExamination,
-    _ problem: @escaping (_ name: String, _ content: PropertyListValue) -> String?
-  ) throws -> ContainerReport
+  func report(on container: SharedContainer, _ scope: ReportScope) throws -> ContainerReport
 
   /// Removes what dead processes have left, as the first step of a sweep.
   func sweepLeftovers(
@@ -30,14 +26,32 @@ package protocol InspectedEngine: ContainerEngine {
   func removeUnused(_ queue: PlainQueue, in container: SharedContainer) throws
 }
 
-/// How much a report examines beside the names of the container and its values.
-package enum ClusterExamination {
-  case nothing
-  /// The members of an etcd cluster, and their leader.
-  case members
-  /// In a directory each entry of a queue and each message of a log; on etcd also clocks, watches,
-  /// certificates, the history, keys and leases, which takes about twenty requests.
-  case everything
+/// What a report covers.
+package struct ReportScope {
+  /// How much is examined beside the names of the container and its values.
+  package enum Depth {
+    case names
+    /// The members of an etcd cluster, and their leader.
+    case members
+    /// In a directory each entry of a queue and each message of a log; on etcd also clocks, watches,
+    /// certificates, the history, keys and leases, which takes about twenty requests.
+    case everything
+  }
+
+  package let depth: Depth
+  /// Returns whether a name is looked at.
+  package let includes: (_ name: String, NameKind) -> Bool
+  /// Returns the use of one of the package's own names; nil for a user's.
+  package let use: (_ name: String, NameKind) -> OwnUse?
+
+  package init(
+    _ depth: Depth, includes: @escaping (_ name: String, NameKind) -> Bool = { _, _ in true },
+    use: @escaping (_ name: String, NameKind) -> OwnUse? = { _, _ in nil }
+  ) {
+    self.depth = depth
+    self.includes = includes
+    self.use = use
+  }
 }
 
 extension SharedContainer {

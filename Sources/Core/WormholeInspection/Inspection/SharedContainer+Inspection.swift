@@ -1,5 +1,4 @@
 public import Wormhole
-package import WormholePropertyLists
 import WormholeSystem
 import WormholeToolkit
 
@@ -14,21 +13,14 @@ extension SharedContainer {
   /// - Complexity: Reads every value, and in a directory every entry and message, up to 512 MiB in
   ///   all, /proc/locks, and /proc of this user's processes.
   public func report() throws -> ContainerReport {
-    try report(.everything)
+    try report(ReportScope(.everything))
   }
 
-  /// Returns the same report, with a check of the package's own values.
-  ///
-  /// - Parameters:
-  ///   - cluster: How much of an etcd cluster is examined.
-  ///   - problem: Returns the fault in the content of an own value, by its name; such a value is
-  ///     reported as damaged.
-  package func report(
-    _ cluster: ClusterExamination,
-    problem: @escaping (_ name: String, _ content: PropertyListValue) -> String? = { _, _ in nil }
-  ) throws -> ContainerReport {
+  /// Returns a report of some scope; one of the package's own values that does not fit its use is
+  /// reported as damaged.
+  package func report(_ scope: ReportScope) throws -> ContainerReport {
     try reporting("look through the container", path: location) {
-      try inspected.report(on: self, cluster, problem)
+      try inspected.report(on: self, scope)
     }
   }
 

@@ -107,7 +107,8 @@ extension PropertyListValue {
     Int64(text).map(Self.integer) ?? Double(text).map(Self.real)
   }
 
-  static func leaf(_ object: Any) -> PropertyListValue? {
+  /// Returns a value that is not an array or a dictionary; nil for any other object.
+  package static func leaf(_ object: Any) -> PropertyListValue? {
     // A cast to Bool also succeeds for NSNumber(value: 1), and a cast to Int for NSNumber(value:
     // true). So Swift's own types are tested first, then Foundation's classes.
     if type(of: object) is AnyClass { return leafOfClass(object) }

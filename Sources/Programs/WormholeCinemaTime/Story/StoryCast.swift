@@ -78,7 +78,7 @@ final class StoryCast {
   /// doctor` lists them.
   func leftovers() throws -> [String] {
     _ = try container.sweep()
-    let report = try container.report(.nothing)
+    let report = try container.report(ReportScope(.names))
     return report.leases.map { "the lease of \($0.identifier)" }
       + report.leftovers.map { "\($0)" } + report.failures.map { "\($0)" }
   }

@@ -96,43 +96,46 @@ extension CommandEnvironment {
     }
   }
 
-  func print(json value: PropertyListValue) throws { try print(line: JSONWriter.string(value)) }
+  func print(json value: some Encodable, _ dates: JSONDates = .exact) throws {
+    try print(line: JSONWriter.string(value, dates))
+  }
 
   /// Prints a line: of JSON with `--json`, otherwise of text.
   func print(
-    _ arguments: ParsedArguments, json: @autoclosure () -> PropertyListValue,
+    _ arguments: ParsedArguments, json: @autoclosure () -> JSONObject,
     text: @autoclosure () throws -> String
   ) throws {
     try print(line: arguments.has("json") ? JSONWriter.string(json()) : text())
   }
 
-  /// Prints items, with `--json` a line for each, otherwise a table; without an item nothing, and
-  /// the status is `no`, as with grep(1).
-  func print<Item: JSONObject>(
-    _ items: [Item], _ arguments: ParsedArguments, under head: [String],
-    cells: @escaping (Item) -> [String]
+  /// Prints items, with `--json` a line for each, otherwise a table, and then what could not be looked
+  /// at; without an item nothing, and the status is `no`, as with grep(1).
+  func print<Item: Listed>(
+    _ items: [Item], _ arguments: ParsedArguments, _ faults: NameFaults = NameFaults()
   ) throws {
-    try printList(arguments, under: head, cells: cells) { try items.forEach($0) }
+    try printList(arguments, faults) { try items.forEach($0) }
   }
 
   /// The same for items that come one by one, because there may be a million of them: every ten
   /// thousand rows another table begins.
-  func printList<Item: JSONObject>(
-    _ arguments: ParsedArguments, under head: [String],
-    cells: @escaping (Item) -> [String], _ items: ((Item) throws -> Void) throws -> Void
+  func printList<Item: Listed>(
+    _ arguments: ParsedArguments, _ faults: NameFaults = NameFaults(),
+    _ items: ((Item) throws -> Void) throws -> Void
   ) throws {
     var count = 0
     var rows: [[String]] = []
-    try items { item in
-      count += 1
-      guard !arguments.has("json") else { return try print(json: item.propertyList) }
-      rows.append(cells(item))
-      guard rows.count == 10_000 else { return }
-      try print(marked(TextTable(head, rows, columns: tableColumns).rendered))
+    func printRows() throws {
+      try print(marked(TextTable(Item.head, rows, columns: tableColumns).rendered))
       rows = []
     }
-    try print(marked(TextTable(head, rows, columns: tableColumns).rendered))
-    if count == 0 { throw ExitStatus.no }
+    try items { item in
+      count += 1
+      guard !arguments.has("json") else { return try print(json: item, Item.dates) }
+      rows.append(item.cells)
+      if rows.count == 10_000 { try printRows() }
+    }
+    try printRows()
+    try end(faults, otherwise: count == 0 ? .no : .done)
   }
 
   /// The same text; at a terminal with colors, the words for what needs a look are red.

@@ -1,11 +1,10 @@
 import Wormhole
 import WormholeInspection
-import WormholePropertyLists
 import WormholeSystem
 import WormholeTerminals
 
 /// One problem of a container: its cause, its place, and its remedy.
-struct Finding: Equatable {
+struct Finding: Equatable, Encodable {
   /// For machines; the values are never changed.
   enum Kind: String {
     case containerRefused, damagedValue, lostValue, overdueLease, leftover, foreignEntry
@@ -15,15 +14,13 @@ struct Finding: Equatable {
   }
 
   /// How serious it is; the names are for machines, too.
-  enum Level: Int, Comparable {
+  enum Level: Comparable {
     /// Normal: a program that is killed leaves such entries, and they block no process.
     case note
     /// It works, but slower or less safely than it should.
     case warning
     /// Something is lost, refused or unreadable until it is repaired.
     case fault
-
-    static func < (a: Level, b: Level) -> Bool { a.rawValue < b.rawValue }
   }
 
   let kind: Kind
@@ -49,11 +46,12 @@ struct Finding: Equatable {
     return text.withoutControlCharacters
   }
 
-  var propertyList: PropertyListValue {
-    .object([
+  func encode(to encoder: any Encoder) throws {
+    let members: JSONObject = [
       "kind": kind.rawValue, "level": "\(level)", "what": what, "path": path, "advice": advice,
       "command": command,
-    ])
+    ]
+    try members.encode(to: encoder)
   }
 }
 
@@ -105,7 +103,7 @@ struct Findings {
         unreadable($0, "the value \($0.identifier.quoted)", otherWay: "send it again, or ")
       }
       + report.own.values.map {
-        unreadable($0, OwnTitles.use(ofValue: $0.identifier).title, kind: "own")
+        unreadable($0, $0.title ?? $0.identifier.quoted, kind: "own")
       }
       + report.names.notifications.map(unreadableState) + report.names.logs.map(unusable)
       + report.leases.map(overdue) + Self.leftovers.map(leftover)
@@ -175,7 +173,7 @@ struct Findings {
     let command = program + "doctor --quarantine \("\(kind):\(content.identifier)".quotedForShell)"
     let kept = content.kept.map { "the version of \($0.secondsText)" }
     let putAside = (otherWay + "put the file aside").capitalizedFirst
-    guard case .unreadable(let error) = content.condition else {
+    guard let error = content.problem else {
       return kept.map {
         Finding(
           kind: .lostValue,
@@ -185,49 +183,43 @@ struct Findings {
           command: command)
       }
     }
-    let isDamaged = Self.isDamage(error)
+    let what = "\(title.capitalizedFirst) cannot be read"
+    guard !Engines.isMeant(by: content.path) else {
+      let advice = "If nobody needs it, remove that key below the prefix (etcdctl del)."
+      return unreadable(what, error, at: content.path, repair: advice)
+    }
     let repair = putAside + (kept.map { ", and put back \($0), which was kept:" } ?? ":")
-    let isOnEtcd = Engines.isMeant(by: content.path)
-    return Finding(
-      kind: .damagedValue,
-      what: "\(title.capitalizedFirst) cannot be read: \(error.briefReason).", path: content.path,
-      advice: !isDamaged
-        ? Self.remedy(error)
-        : isOnEtcd ? "If nobody needs it, remove that key below the prefix (etcdctl del)." : repair,
-      command: isDamaged && !isOnEtcd ? command : nil)
-  }
-
-  /// Whether a file has to be put aside, because nothing else makes it readable.
-  private static func isDamage(_ error: WormholeError) -> Bool {
-    [.damaged, .notAValue, .tooLarge].contains(error.code)
-  }
-
-  private static func remedy(_ error: WormholeError) -> String {
-    (error.remedy ?? "look at the file").capitalizedFirst + "."
+    return unreadable(what, error, at: content.path, repair: repair, command)
   }
 
   private func unusable(_ log: ContainerReport.NamedLog) -> Finding? {
-    guard let fault = log.fault else { return nil }
-    let isDamaged = Self.isDamage(fault)
+    log.problem.map { error in
+      unreadable(
+        "Nothing can be appended to the log \(log.name.quoted)", error, at: error.path,
+        repair: "Put its file aside; the messages stay, and its bounds have to be set again:",
+        program + "doctor --quarantine \("log:\(log.name)".quotedForShell)")
+    }
+  }
+
+  /// A file that cannot be read; if it is damaged, nothing else makes it readable than a repair.
+  private func unreadable(
+    _ what: String, _ error: WormholeError, at path: String, repair: String,
+    _ command: String? = nil
+  ) -> Finding {
+    let isDamaged = [.damaged, .notAValue, .tooLarge].contains(error.code)
+    let remedy = (error.remedy ?? "look at the file").capitalizedFirst + "."
     return Finding(
-      kind: .damagedValue,
-      what: "Nothing can be appended to the log \(log.name.quoted): \(fault.briefReason).",
-      path: fault.path,
-      advice: isDamaged
-        ? "Put its file aside; the messages stay, and its bounds have to be set again:"
-        : Self.remedy(fault),
-      command: isDamaged ? program + "doctor --quarantine \("log:\(log.name)".quotedForShell)" : nil
-    )
+      kind: .damagedValue, what: "\(what): \(error.briefReason).", path: path,
+      advice: isDamaged ? repair : remedy, command: isDamaged ? command : nil)
   }
 
   private func unreadableState(_ content: ContainerReport.NamedContent) -> Finding? {
-    guard case .unreadable(let error) = content.condition else { return nil }
-    return Finding(
-      kind: .damagedValue,
-      what: "The state of the notification \(content.identifier.quoted) cannot be read: "
-        + "\(error.briefReason).",
-      path: content.path, advice: "Set it again:",
-      command: program + "notify set \(content.identifier.quotedForShell) 0")
+    content.problem.map { error in
+      unreadable(
+        "The state of the notification \(content.identifier.quoted) cannot be read", error,
+        at: content.path, repair: "Set it again:",
+        program + "notify set \(content.identifier.quotedForShell) 0")
+    }
   }
 
   private func overdue(_ lease: ContainerReport.HeldLease) -> Finding? {
@@ -236,12 +228,16 @@ struct Findings {
     let process = overdue == .stopped ? lease.holder.processID : nil
     return Finding(
       kind: .overdueLease,
-      what: "The lease of \(lease.titleInSentence) is overdue, because \(reason): "
+      what: "The lease of \(title(of: lease)) is overdue, because \(reason): "
         + "\(lease.holder.holding).",
       path: lease.path,
       advice: "No action needed. The next writer takes the lease over, and the holder then begins "
         + "again." + (process == nil ? "" : " To continue the holder:"),
       command: process.map { "kill -CONT \($0)" })
+  }
+
+  private func title(of lease: ContainerReport.HeldLease) -> String {
+    lease.title ?? lease.identifier.quoted
   }
 
   /// A holder that may be stopped, as far as can be seen.
@@ -250,7 +246,7 @@ struct Findings {
     return Finding(
       kind: .unseenHolder,
       what:
-        "The lease of \(lease.titleInSentence) is held, and whether its holder runs cannot be seen: "
+        "The lease of \(title(of: lease)) is held, and whether its holder runs cannot be seen: "
         + "\(lease.holder).",
       path: lease.path,
       advice:
@@ -303,12 +299,11 @@ struct Findings {
   }
 
   private func loose(_ entry: ContainerReport.LooseEntry) -> Finding {
-    let mode = String(entry.permissions, radix: 8)
-    return Finding(
+    Finding(
       kind: entry.isForeign ? .foreignOwner : .looseMode,
       what: entry.isForeign
         ? "An entry belongs to user \(entry.owner), not to the container's owner, so it is not trusted."
-        : "The mode of an entry, \(mode), lets others change it.",
+        : "The mode of an entry, \(entry.mode), lets others change it.",
       path: entry.path,
       advice: entry.isForeign ? "If its content is right:" : "To remove that permission:",
       command: entry.path.isWhole

@@ -1,7 +1,6 @@
 import Wormhole
-import WormholePropertyLists
 
-struct NamedClaim: JSONObject {
+struct NamedClaim: Listed {
   let claim: Claim
   let holder: Claim.Holder
 
@@ -14,11 +13,8 @@ struct NamedClaim: JSONObject {
     return [name, holder.who + process, holder.since.secondsText, holder.until.secondsText]
   }
 
-  var propertyList: PropertyListValue {
-    .object([
-      "name": name, "who": holder.who, "since": holder.since.wholeSeconds,
-      "until": holder.until.wholeSeconds, "process": holder.processID,
-      "fence": Int64(clamping: holder.fence),
-    ])
+  func encode(to encoder: any Encoder) throws {
+    try holder.encode(to: encoder)
+    try (["name": name] as JSONObject).encode(to: encoder)
   }
 }

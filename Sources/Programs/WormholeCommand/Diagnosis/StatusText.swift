@@ -1,8 +1,8 @@
+import FoundationEssentials
 import GroupDefaults
 import Wormhole
 import WormholeInspection
 import WormholePeers
-import WormholePropertyLists
 import WormholeTerminals
 
 struct StatusText {
@@ -15,12 +15,16 @@ struct StatusText {
   var tableColumns: Int?
 
   var rendered: String {
-    let values = report.names.values.filter { !isAbsent($0) }.map { [$0.identifier] + cells($0) }
+    let values = report.names.values.filter { $0.condition != .absent }.map {
+      [$0.identifier] + $0.cells
+    }
     let failures = report.own.queues.flatMap(\.peerFailures)
     let tables: [(head: [String], rows: [[String]])] = [
       (["VALUE", "SIZE", "CHANGED", "BY"], values),
       (["DEFAULTS", "SIZE", "CHANGED", "BY"], defaults),
-      (["NOTIFICATION", "STATE"], report.names.notifications.map { [$0.identifier, state($0)] }),
+      (
+        ["NOTIFICATION", "STATE"], report.names.notifications.map { [$0.identifier, $0.stateText] }
+      ),
       (
         ["PEER", "WAITING", "STATE"],
         peers.map { [$0.peer.name, $0.text, $0.peer.reachability.reason] }
@@ -30,10 +34,7 @@ struct StatusText {
         presences.flatMap { title, name in name.members.map { [title, $0.sinceText] } }
       ),
       (NamedClaim.head, claims.map(\.cells)),
-      (
-        ["QUEUE", "WAITING", "TAKEN BY"],
-        queues.map { title, queue in [title, queue.waitingText, queue.consumersText] }
-      ),
+      (ContainerReport.NamedQueue.head, queues.map(\.cells)),
       (
         ["LOG", "MESSAGES", "READ BY"],
         report.names.logs.map { [$0.name, $0.messagesText, $0.subscribersText] }
@@ -41,7 +42,7 @@ struct StatusText {
       (
         ["FAILED", "GIVEN UP", "WHY"],
         failures.map { [$0.id, $0.date.secondsText, $0.reason] }
-      ), (["LEASE OF", "HOLDER"], report.leases.map { [$0.title, holder($0)] }),
+      ), (["LEASE OF", "HOLDER"], report.leases.map { [$0.title ?? $0.identifier, holder($0)] }),
     ]
     return heading
       + tables.filter { !$0.rows.isEmpty }.map { table in
@@ -71,30 +72,24 @@ struct StatusText {
   }
 
   private var defaults: [[String]] {
-    report.own.values.filter { !isAbsent($0) }.compactMap { value in
+    report.own.values.filter { $0.condition != .absent }.compactMap { value in
       let (isDefaults, suite) = GroupDefaults.suite(ofOwnValue: value.identifier)
-      return isDefaults ? [suite ?? "(the container's)"] + cells(value) : nil
+      return isDefaults ? [suite ?? "(the container's)"] + value.cells : nil
     }
   }
 
   /// Presences of a peer are in the peer's row.
   private var presences: [(title: String, ContainerReport.NamedPresence)] {
-    report.names.presences.map { ($0.name, $0) }
-      + report.own.presences.filter {
-        PeerNames.peer(ofPresence: $0.name) == nil && PlainLog.use(ofOwnValue: $0.name) == nil
-      }.map {
-        (OwnTitles.presence($0.name), $0)
-      }
+    let own = report.own.presences.filter {
+      PeerNames.peer(ofPresence: $0.name) == nil && PlainLog.use(ofOwnValue: $0.name) == nil
+    }
+    return (report.names.presences + own).map { ($0.title ?? $0.name, $0) }
   }
 
   /// Queues with content or a consumer; a peer's queues are in the peer's row.
-  private var queues: [(title: String, ContainerReport.NamedQueue)] {
-    let all =
-      report.names.queues.map { ($0.name, $0) }
-      + report.own.queues.filter { queue in !peers.contains { $0.has(queue) } }.map {
-        (OwnTitles.queue($0.name), $0)
-      }
-    return all.filter { _, queue in
+  private var queues: [ContainerReport.NamedQueue] {
+    let own = report.own.queues.filter { queue in !peers.contains { $0.has(queue) } }
+    return (report.names.queues + own).filter { queue in
       queue.waiting + queue.taken + queue.outcomes + queue.receipts + queue.failed > 0
         || queue.consumer != nil || !queue.workers.isEmpty
     }
@@ -105,7 +100,7 @@ struct StatusText {
     if !report.quarantine.isEmpty {
       notes.append("In quarantine: \(report.quarantine.count) (\(report.path)/quarantine)")
     }
-    let absent = report.names.values.count(where: isAbsent)
+    let absent = report.names.values.count { $0.condition == .absent }
     if absent > 0 {
       notes.append("Names without a value, because it was removed or never sent: \(absent)")
     }
@@ -124,26 +119,6 @@ struct StatusText {
     return notes
   }
 
-  private func isAbsent(_ content: ContainerReport.NamedContent) -> Bool {
-    if case .absent = content.condition { true } else { false }
-  }
-
-  /// The cells of a value after its title.
-  private func cells(_ content: ContainerReport.NamedContent) -> [String] {
-    let changed =
-      switch content.condition {
-      case .absent: "-"
-      case .unreadable(let error): "cannot be read: \(error.briefReason)"
-      case .readable, .notRead: content.modified?.secondsText ?? "-"
-      }
-    return [content.bytes?.sizeText ?? "-", changed, content.publisher?.description ?? "-"]
-  }
-
-  private func state(_ content: ContainerReport.NamedContent) -> String {
-    if case .unreadable(let error) = content.condition { return "unreadable: \(error.briefReason)" }
-    return content.state.map { "\($0)" } ?? "-"
-  }
-
   private func holder(_ lease: ContainerReport.HeldLease) -> String {
     let overdue =
       switch lease.overdue {
@@ -155,8 +130,31 @@ struct StatusText {
   }
 }
 
+struct ListedPeer: Listed {
+  let peer: Peer
+
+  static let head = ["PEER", "STATE", "WHY"]
+
+  var cells: [String] { [peer.name, peer.reachability.word, peer.reachability.reason] }
+
+  func encode(to encoder: any Encoder) throws {
+    let (member, end): (PresenceMember?, Date?) =
+      switch peer.reachability {
+      case .reachable(let present), .suspended(let present): (present, nil)
+      case .gone(let last, let ended): (last, ended)
+      case .launchable, .neverSeen: (nil, nil)
+      }
+    let members: JSONObject = [
+      "name": peer.name, "state": peer.reachability.word, "reason": peer.reachability.reason,
+      "process": member?.processID, "program": member?.program,
+      "since": member?.since.wholeSeconds, "ended": end?.wholeSeconds,
+    ]
+    try members.encode(to: encoder)
+  }
+}
+
 /// A peer, with the messages and files that wait for it.
-struct PeerWork {
+struct PeerWork: Encodable {
   let peer: Peer
   let messages: ContainerReport.NamedQueue?
   let files: ContainerReport.NamedQueue?
@@ -187,12 +185,13 @@ struct PeerWork {
     return parts.isEmpty ? "-" : parts.joined(separator: ", ")
   }
 
-  var propertyList: PropertyListValue {
-    var line = peer.propertyList
-    line["messages"] = .integer(Int64(messages?.outstanding ?? 0))
-    line["files"] = .integer(Int64(files?.outstanding ?? 0))
-    line["failed"] = .integer(Int64((messages?.failed ?? 0) + (files?.failed ?? 0)))
-    return line
+  func encode(to encoder: any Encoder) throws {
+    try ListedPeer(peer: peer).encode(to: encoder)
+    let counts: JSONObject = [
+      "messages": messages?.outstanding ?? 0, "files": files?.outstanding ?? 0,
+      "failed": (messages?.failed ?? 0) + (files?.failed ?? 0),
+    ]
+    try counts.encode(to: encoder)
   }
 }
 

@@ -1,4 +1,3 @@
-import FoundationEssentials
 import WormholePropertyLists
 import WormholeTerminals
 
@@ -22,8 +21,9 @@ struct JSONWriter {
     return writer.output
   }
 
-  static func string(_ value: PropertyListValue) throws(JSONError) -> String {
-    String(decoding: try bytes(value), as: UTF8.self)
+  /// The same for any value that this program prints.
+  static func string(_ value: some Encodable, _ dates: JSONDates = .exact) throws -> String {
+    String(decoding: try bytes(PropertyListValue(json: value, dates)), as: UTF8.self)
   }
 
   private mutating func write(_ value: PropertyListValue, depth: Int) throws(JSONError) {
@@ -153,8 +153,11 @@ enum OutputFormat: String, CaseIterable, Sendable {
   case binary
 
   /// The printed form: JSON, text and XML end with a line break, data and a binary property list do not.
-  func bytes(_ value: PropertyListValue, of object: String) throws -> [UInt8] {
+  ///
+  /// - Parameter object: That of an error's sentence.
+  func bytes(_ value: some Encodable, of object: String) throws -> [UInt8] {
     do {
+      let value = try PropertyListValue(json: value)
       switch (self, value) {
       case (.raw, .string(let text)): return Array((text + "\n").utf8)
       case (.raw, .data(let bytes)): return Array(bytes)
@@ -169,37 +172,5 @@ enum OutputFormat: String, CaseIterable, Sendable {
     } catch {
       throw CommandError(cannot: "print \(object)", because: error, status: .badData)
     }
-  }
-}
-
-/// A value that a key of a JSON object may have; nil if it is unknown.
-protocol JSONMember { var member: PropertyListValue? { get } }
-
-protocol JSONObject: JSONMember { var propertyList: PropertyListValue { get } }
-
-extension JSONObject { var member: PropertyListValue? { propertyList } }
-
-extension PropertyListValue: JSONMember { var member: PropertyListValue? { self } }
-extension String: JSONMember { var member: PropertyListValue? { .string(self) } }
-extension Bool: JSONMember { var member: PropertyListValue? { .boolean(self) } }
-extension Int: JSONMember { var member: PropertyListValue? { .integer(Int64(self)) } }
-extension Int32: JSONMember { var member: PropertyListValue? { .integer(Int64(self)) } }
-extension Int64: JSONMember { var member: PropertyListValue? { .integer(self) } }
-extension Double: JSONMember { var member: PropertyListValue? { .real(self) } }
-/// RFC 3339, unless the year has more than four digits.
-extension Date: JSONMember {
-  var member: PropertyListValue? { ISO8601.text(self).map { .string($0) } ?? .date(self) }
-}
-extension Array: JSONMember where Element: JSONMember {
-  var member: PropertyListValue? { .array(compactMap(\.member)) }
-}
-extension Optional: JSONMember where Wrapped: JSONMember {
-  var member: PropertyListValue? { flatMap(\.member) }
-}
-
-extension PropertyListValue {
-  /// A dictionary of the keys with a known value. Scripts read them, so keys are only ever added.
-  static func object(_ members: [String: any JSONMember]) -> PropertyListValue {
-    .dictionary(members.compactMapValues(\.member))
   }
 }

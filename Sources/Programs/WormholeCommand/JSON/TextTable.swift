@@ -58,7 +58,18 @@ struct TextTable {
   }
 }
 
-// The parts of a report as the cells of tables for people.
+/// An item of a list: a line of JSON, or a row of a table for people.
+protocol Listed: Encodable {
+  static var head: [String] { get }
+  static var dates: JSONDates { get }
+  var cells: [String] { get }
+}
+
+extension Listed {
+  static var dates: JSONDates { .wholeSeconds }
+}
+
+// The parts of a report in tables.
 
 extension Int64 {
   /// `106 B`, `12 kB`.
@@ -76,7 +87,23 @@ extension PresenceMember {
   var sinceText: String { "\(process) since \(since.secondsText), \(state.rawValue)" }
 }
 
-extension ContainerReport.NamedQueue {
+extension ContainerReport.NamedContent {
+  /// The cells of a value after its title.
+  var cells: [String] {
+    let changed = problem.map { "cannot be read: \($0.briefReason)" } ?? modified?.secondsText
+    return [bytes?.sizeText ?? "-", changed ?? "-", publisher?.description ?? "-"]
+  }
+
+  var stateText: String {
+    problem.map { "unreadable: \($0.briefReason)" } ?? state.map { "\($0)" } ?? "-"
+  }
+}
+
+extension ContainerReport.NamedQueue: Listed {
+  static let head = ["QUEUE", "WAITING", "TAKEN BY"]
+
+  var cells: [String] { [title ?? name, waitingText, consumersText] }
+
   /// `3 (246 B, oldest …), 1 taken`.
   var waitingText: String {
     var text = "\(waiting)"

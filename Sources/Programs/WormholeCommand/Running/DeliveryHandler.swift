@@ -18,7 +18,7 @@ protocol HandledDelivery {
   /// The object of a sentence.
   var title: String { get }
   /// The value with the details of its sending.
-  var envelope: PropertyListValue { get }
+  var envelope: JSONObject { get }
 
   /// The variables in the command's environment besides those of all deliveries.
   func variables(receiver: String) -> [String: String]
@@ -113,8 +113,8 @@ struct DeliveryHandler {
     let hasDetails = arguments.has("details")
     let bytes: [UInt8]
     do {
-      bytes = try arguments.bytes(
-        hasDetails ? delivery.envelope : delivery.value, of: delivery.title)
+      let content: any Encodable = hasDetails ? delivery.envelope : delivery.value
+      bytes = try arguments.outputFormat.bytes(content, of: delivery.title)
     } catch let error as CommandError {
       // Another form, or a command, can take it.
       return try refuse(delivery, "\(error)", because: error.reason, .badData)

@@ -10,7 +10,7 @@ import WormholeTerminals
 /// ```
 /// {"command":["make","all"],"directory":"/home/ada/film","environment":{"CC":"clang"}}
 /// ```
-struct Job: JSONObject {
+struct Job: Encodable {
   let words: [String]
   let directory: String
   /// Variables that it has besides those of the process that runs it.
@@ -56,12 +56,15 @@ struct Job: JSONObject {
     !name.isEmpty && !name.utf8.contains(UInt8(ascii: "=")) && isText(name)
   }
 
-  var propertyList: PropertyListValue {
-    .object([
-      "command": words, "directory": directory,
-      "environment": .dictionary(variables.mapValues { .string($0) }) as PropertyListValue,
-    ])
+  /// The entry.
+  var value: PropertyListValue {
+    [
+      "command": .array(words.map { .string($0) }), "directory": .string(directory),
+      "environment": .dictionary(variables.mapValues { .string($0) }),
+    ]
   }
+
+  func encode(to encoder: any Encoder) throws { try value.encode(to: encoder) }
 
   /// The command as a shell line.
   var line: String { words.map(\.quotedForShell).joined(separator: " ") }

@@ -16,7 +16,7 @@ struct JobResults {
   func add(_ result: JobResult) throws {
     // Bounds that were set stay.
     if try log.bounds() == .standard { try log.setBounds(Self.bounds) }
-    try log.append(result.stored)
+    try log.append(PropertyListValue(encoding: result))
   }
 
   /// Returns what is kept, in the order of the ends. Anything but a result is left out: any program
@@ -35,7 +35,7 @@ struct JobResults {
 }
 
 /// The end of one attempt to run a command.
-struct JobResult: JSONObject {
+struct JobResult: Encodable {
   let id: String
   let attempt: Int
   let job: Job
@@ -46,6 +46,12 @@ struct JobResult: JSONObject {
   /// Why that is a failure; nil if it is not one.
   let reason: String?
   let output: String
+
+  private enum CodingKeys: String, CodingKey {
+    case id, attempt, began, ended, reason, output
+    case job = "value"
+    case status = "exit"
+  }
 }
 
 extension JobResult {
@@ -73,19 +79,6 @@ extension JobResult {
     self.init(
       id: id, attempt: attempt, job: job, began: began, ended: ended, status: status,
       reason: value["reason"]?.stringValue, output: output)
-  }
-
-  var propertyList: PropertyListValue {
-    .object([
-      "attempt": attempt, "began": began, "ended": ended, "exit": status, "id": id,
-      "output": output, "reason": reason, "value": job,
-    ])
-  }
-
-  fileprivate var stored: PropertyListValue {
-    var value = propertyList
-    (value["began"], value["ended"]) = (.date(began), .date(ended))
-    return value
   }
 
   /// `ended with status 0`.

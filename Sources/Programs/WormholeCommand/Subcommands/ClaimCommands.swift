@@ -91,8 +91,6 @@ extension CommandEnvironment {
   fileprivate func printClaims(_ arguments: ParsedArguments) throws {
     guard let container = try arguments.container.openExisting() else { throw ExitStatus.no }
     var faults = NameFaults()
-    let found = try container.claims(&faults).map(NamedClaim.init)
-    if !found.isEmpty { try print(found, arguments, under: NamedClaim.head, cells: \.cells) }
-    try end(faults, otherwise: found.isEmpty ? .no : .done)
+    try print(container.claims(&faults).map(NamedClaim.init), arguments, faults)
   }
 }

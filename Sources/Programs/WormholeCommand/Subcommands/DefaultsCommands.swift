@@ -30,7 +30,7 @@ extension CommandDescription {
       throw CommandError.no(
         "read \(object)", because: key == nil ? "there are none" : "there is no such key")
     }
-    try environment.print(arguments.bytes(value, of: object))
+    try environment.print(arguments.outputFormat.bytes(value, of: object))
   }
 
   static let defaultsWrite = CommandDescription(
@@ -149,12 +149,12 @@ extension CommandDescription {
   ) { arguments, environment in
     let defaults = try arguments.existingDefaults()
     if arguments.has("json") || arguments.text("format") == "json" {
-      return try environment.print(json: .dictionary(defaults?.storedValues() ?? [:]))
+      return try environment.print(json: defaults?.storedValues() ?? [:])
     }
     let isBinary = arguments.text("format") == "binary"
     guard let defaults else {
       let format: OutputFormat = isBinary ? .binary : .plist
-      return try environment.print(format.bytes([:], of: "the defaults"))
+      return try environment.print(format.bytes([:] as PropertyListValue, of: "the defaults"))
     }
     try environment.print(Array(defaults.exportSuite(as: isBinary ? .binary : .xml)))
   }
@@ -192,9 +192,12 @@ extension CommandDescription {
     try withExtendedLifetime(observation) {
       try arguments.handleEach(of: backlog.next, until: deadline) { change in
         let publisher = change.publisher
+        let line: JSONObject = [
+          "key": change.key, "old": change.old, "new": change.new,
+          "publisher": arguments.has("details") ? publisher : nil,
+        ]
         return try arguments.hand(
-          change.line(withPublisher: arguments.has("details")), titled: change.key.quoted,
-          environment,
+          line, titled: change.key.quoted, environment,
           variables: CommandVariable.common(
             identifier: change.key, time: publisher?.date, sender: publisher?.program))
       }
@@ -263,10 +266,6 @@ private struct Change: Sendable {
     }
     // The key has its last printed value again: nothing is left to print.
     if waiting[index].old == waiting[index].new { waiting.remove(at: index) }
-  }
-
-  func line(withPublisher: Bool) -> PropertyListValue {
-    .object(["key": key, "old": old, "new": new, "publisher": withPublisher ? publisher : nil])
   }
 }
 

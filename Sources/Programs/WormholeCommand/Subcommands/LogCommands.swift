@@ -92,7 +92,7 @@ extension CommandDescription {
     if let bytes = arguments.count("bytes") { bounds.bytes = bytes }
     if let age = arguments.duration("age") { bounds.age = age > .zero ? age : nil }
     if bounds != old { try log.setBounds(bounds) }
-    try environment.print(json: bounds.propertyList)
+    try environment.print(json: bounds)
   }
 
   static let logRemove = CommandDescription(
@@ -157,7 +157,7 @@ extension ParsedArguments {
       environment.report(message, of: name)
       if message.unreadable > 0 { status = .badData }
       do {
-        try environment.print(bytes(content(message), of: message.title(in: name)))
+        try environment.print(outputFormat.bytes(content(message), of: message.title(in: name)))
       } catch let error where isUnprintable(error) {
         // Otherwise a subscriber would never get past it.
         environment.report(error)
@@ -221,13 +221,12 @@ extension ParsedArguments {
   }
 
   /// The message; with `--details`, within its known details.
-  fileprivate func content(_ message: LogMessage<PropertyListValue>) -> PropertyListValue {
+  fileprivate func content(_ message: LogMessage<PropertyListValue>) -> any Encodable {
     guard has("details") else { return message.payload }
-    return .object([
-      "number": PropertyListValue(message.number), "time": message.date,
-      "redelivery": message.isRedelivery, "missed": PropertyListValue(message.missed),
-      "message": message.payload,
-    ])
+    return [
+      "number": message.number, "time": message.date, "redelivery": message.isRedelivery,
+      "missed": message.missed, "message": message.payload,
+    ] as JSONObject
   }
 }
 
@@ -279,12 +278,5 @@ extension LogMessage<PropertyListValue> {
     variables["WORMHOLE_NUMBER"] = "\(number)"
     variables[CommandVariable.redelivery] = isRedelivery ? "1" : "0"
     return variables
-  }
-}
-
-extension LogBounds: JSONObject {
-  /// `{"messages":10000,"bytes":67108864,"age":null}`, without missing bounds.
-  var propertyList: PropertyListValue {
-    .object(["messages": messages, "bytes": bytes, "age": age.map { $0 / .seconds(1) }])
   }
 }

@@ -139,11 +139,6 @@ extension ParsedArguments {
 
   var outputFormat: OutputFormat { OutputFormat(rawValue: text("format") ?? "") ?? .json }
 
-  /// Returns the form in which a value is printed; the object is that of an error's sentence.
-  func bytes(_ value: PropertyListValue, of object: String) throws -> [UInt8] {
-    try outputFormat.bytes(value, of: object)
-  }
-
   /// The command after `--`, in whose environment the container is that of this line; nil without one.
   func command() throws -> ExternalCommand? {
     try tail.map { ExternalCommand(words: $0, container: try containerVariables()) }
@@ -164,35 +159,29 @@ extension ParsedArguments {
   /// Prints a delivery, or runs the command of the line with it on standard input, which may
   /// continue past the deadline. Returns its status; `.no` for a value that this format lacks,
   /// which is reported.
+  ///
+  /// - Parameter text: The line for people, without `--json`; nil for content that has none.
   func hand(
-    _ content: PropertyListValue, titled title: String, _ environment: CommandEnvironment,
-    variables: [String: String]
+    _ content: some Encodable, text: String? = nil, titled title: String,
+    _ environment: CommandEnvironment, variables: [String: String],
+    _ interruption: (Interruption, ContinuousClock.Instant)? = nil
   ) throws -> ExitStatus {
     let bytes: [UInt8]
     do {
-      bytes = try self.bytes(content, of: title)
+      let line = has("json") ? nil : text.map { Array("\($0)\n".utf8) }
+      bytes = try line ?? outputFormat.bytes(content, of: title)
     } catch let error as CommandError {
       environment.report(error)
       return .no
     }
-    return try hand(bytes, titled: title, environment, variables: variables)
-  }
-
-  /// The same for an item that is printed as a line: of JSON with `--json`, otherwise of text.
-  func hand(
-    json: PropertyListValue, text: String, titled title: String,
-    _ environment: CommandEnvironment, variables: [String: String],
-    _ interruption: (Interruption, ContinuousClock.Instant)? = nil
-  ) throws -> ExitStatus {
-    let line = try has("json") ? JSONWriter.string(json) : text
     return try hand(
-      Array("\(line)\n".utf8), titled: title, environment, variables: variables, interruption)
+      bytes: bytes, titled: title, environment, variables: variables, interruption)
   }
 
   /// - Parameter interruption: what receives the signals, if the command receives them, and the end of the
   ///   time for printing.
   func hand(
-    _ bytes: [UInt8], titled title: String, _ environment: CommandEnvironment,
+    bytes: [UInt8], titled title: String, _ environment: CommandEnvironment,
     variables: [String: String], _ interruption: (Interruption, ContinuousClock.Instant)? = nil
   ) throws -> ExitStatus {
     guard let command = try command() else {

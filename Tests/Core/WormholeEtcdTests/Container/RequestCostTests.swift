@@ -80,15 +80,15 @@ struct RequestCostTests {
   func looking() throws {
     for name in ["a", "b"] { try container.value(name).replace(with: 1) }
     try container.queue("q").sender("a").enqueue(1)
-    let content = try paths { _ = try container.report(.nothing) }
+    let content = try paths { _ = try container.report(ReportScope(.names)) }
     // The values, the counts of the queue, and its consumers.
     #expect(content.count == 1 + 1 + 2, "\(content)")
-    let members = try paths { _ = try container.report(.members) }
+    let members = try paths { _ = try container.report(ReportScope(.members)) }
     #expect(members.count - content.count == 3, "\(members)")
     // Values come many at once.
     for name in 0..<40 { try container.value("v\(name)").replace(with: 1) }
     var names = 0
-    let many = try paths { names = try container.report(.nothing).names.values.count }
+    let many = try paths { names = try container.report(ReportScope(.names)).names.values.count }
     #expect(names == 42 && many.count == content.count + 1, "\(many)")
   }
 
@@ -96,7 +96,7 @@ struct RequestCostTests {
   func lookingAtCluster() throws {
     try container.value("a").replace(with: 1)
     requests.holdAnswer(of: "cluster/member/list", untilRequestTo: "kv/range")
-    let report = try container.report(.members)
+    let report = try container.report(ReportScope(.members))
     #expect(report.failures.isEmpty && report.names.values.map(\.identifier) == ["a"], "\(report)")
     #expect(report.cluster?.members.isEmpty == false)
   }

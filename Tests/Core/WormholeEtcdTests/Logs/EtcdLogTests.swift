@@ -183,7 +183,7 @@ struct EtcdLogTests {
     let report = try log.container.report()
     let found = try #require(report.names.logs.first)
     #expect(found.name == "l" && found.messages == 3 && found.first == 3 && found.last == 5)
-    #expect(found.newest != nil && found.bounds.messages == 3 && found.fault == nil)
+    #expect(found.newest != nil && found.bounds.messages == 3 && found.problem == nil)
     #expect(found.subscribers.map(\.subscriber) == [LogSubscriber(name: "a", next: 3, behind: 3)])
     #expect(found.subscribers.first?.process?.processID == Program.processID)
     #expect(report.failures.isEmpty && report.names.values.isEmpty)

@@ -50,7 +50,7 @@
 
     private func look(_ plan: Faults.Plan) throws -> ContainerReport {
       try Faults.$plan.withValue(plan) {
-        try ContainerInspection(container, { _, _ in nil }).report
+        try ContainerInspection(container, ReportScope(.names)).report
       }
     }
 

@@ -166,7 +166,7 @@
       func look(_ plan: Faults.Plan) throws -> ContainerReport {
         try use.empty(container, name)
         return try Faults.$plan.withValue(plan) {
-          try ContainerInspection(container, { _, _ in nil }).report
+          try ContainerInspection(container, ReportScope(.names)).report
         }
       }
       let counting = Faults.Plan { _, _ in .proceed }

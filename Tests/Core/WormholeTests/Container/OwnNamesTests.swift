@@ -64,7 +64,7 @@ struct OwnNamesTests {
     }
     let found = try container.valueIdentifiers().map { Array($0.utf8) }
     #expect(Set(found) == Set(names.map { Array($0.utf8) }))
-    let sizes = try container.report(.members).names.values.compactMap(\.bytes)
+    let sizes = try container.report(ReportScope(.members)).names.values.compactMap(\.bytes)
     #expect(sizes.count == 2 && sizes[0] < sizes[1], "\(sizes)")
   }
 
@@ -92,18 +92,17 @@ struct OwnNamesTests {
   func shape() throws {
     try container.own.value("defaults").replace(with: 1)
     try container.value("defaults").replace(with: 1)
-    let report = try container.report(.nothing) { name, content in
-      content == 1 && name == "defaults" ? "it is a number" : nil
-    }
-    guard case .unreadable(let error) = try #require(report.own.values.first).condition else {
-      Issue.record("\(report)")
-      return
-    }
-    #expect(error.reason == "it is a number")
-    guard case .readable = try #require(report.names.values.first).condition else {
-      Issue.record("\(report)")
-      return
-    }
+    let report = try container.report(
+      ReportScope(
+        .names,
+        use: { name, kind in
+          guard kind.isOwn, name == "defaults" else { return nil }
+          return OwnUse("the defaults") { $0 == 1 ? "it is a number" : nil }
+        }))
+    let own = try #require(report.own.values.first)
+    #expect(own.condition == .unreadable && own.problem?.reason == "it is a number", "\(report)")
+    #expect(own.title == "the defaults")
+    #expect(report.names.values.first?.condition == .readable, "\(report)")
   }
 
   @Test(

@@ -201,7 +201,7 @@ struct LogFaultTests {
       let fresh = try scene.directory.container().log("l")
       let error = #expect(throws: WormholeError.self) { try fresh.append(2) }
       #expect(error?.code == .damaged)
-      #expect(try scene.container.report().names.logs.first?.fault?.code == .damaged)
+      #expect(try scene.container.report().names.logs.first?.problem?.code == .damaged)
     }
     #expect(try log.value.quarantine() != nil)
     #expect(try scene.directory.container().log("l").append(2) == 3)

@@ -41,7 +41,7 @@ struct FindingsTests {
 
   @Test(
     "An obstacle is a fault, and comes first; a leftover is a note")
-  func levels() {
+  func levels() throws {
     let found = findings { report in
       report.leftovers = [.init(kind: .brokenLease, path: "/c/x", owner: nil)]
       report.networkFileSystem = "nfs"
@@ -54,7 +54,9 @@ struct FindingsTests {
     #expect(found.summary() == "1 fault, 2 warnings, 1 note")
     #expect(found.summary(of: [.note]) == "1 note")
     #expect([Finding]().summary() == nil)
-    #expect(found.allSatisfy { $0.propertyList["level"]?.stringValue == "\($0.level)" })
+    for finding in found {
+      #expect(try PropertyListValue(json: finding)["level"]?.stringValue == "\(finding.level)")
+    }
   }
 
   @Test("A network file system is reported")
@@ -68,7 +70,7 @@ struct FindingsTests {
   func owner() {
     let found = findings { report in
       report.looseEntries = [
-        .init(path: "/c/it's", owner: 4711, permissions: 0o600, isForeign: true)
+        .init(path: "/c/it's", owner: 4711, mode: "600", isForeign: true)
       ]
     }
     #expect(found.map(\.kind) == [.foreignOwner])
@@ -82,8 +84,8 @@ struct FindingsTests {
     let found = findings { report in
       report.leases = [
         .init(
-          identifier: "seats", kind: .value, path: "/c/values/seats/value.plist", holder: holder,
-          term: .seconds(2), overdue: .termPassed)
+          identifier: "seats", title: nil, isOwn: false, path: "/c/values/seats/value.plist",
+          holder: holder, term: .seconds(2), overdue: .termPassed)
       ]
     }
     #expect(found.map(\.kind) == [.overdueLease])

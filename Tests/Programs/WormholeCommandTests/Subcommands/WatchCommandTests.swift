@@ -29,7 +29,7 @@ struct WatchCommandTests {
     ]
     for (event, line, json) in cases {
       #expect(event.line == line)
-      #expect(try JSONWriter.string(event.propertyList) == json)
+      #expect(try JSONWriter.string(event) == json)
     }
   }
 

@@ -211,11 +211,11 @@ extension CommandEnvironment {
     _ done: ContainerCopy.Summary, _ arguments: ParsedArguments, text sentence: String
   ) throws {
     if arguments.has("json") {
-      try print(
-        json: .object([
-          "parts": done.keys, "bytes": done.bytes, "files": done.items,
-          "leftOut": done.faults.paths,
-        ]))
+      let leftOut = done.faults.all.isEmpty ? nil : done.faults.all.map(\.path)
+      let line: JSONObject = [
+        "parts": done.keys, "bytes": done.bytes, "files": done.items, "leftOut": leftOut,
+      ]
+      try print(json: line)
     } else {
       report(sentence + done.faults.counted)
     }
@@ -224,11 +224,6 @@ extension CommandEnvironment {
 }
 
 extension NameFaults {
-  /// For JSON; nil for none.
-  fileprivate var paths: PropertyListValue? {
-    all.isEmpty ? nil : .array(all.map { .string($0.path) })
-  }
-
   /// The end of the sentence that counts what was done.
   fileprivate var counted: String { all.isEmpty ? "" : "; left out: \(all.count), as follows" }
 }

@@ -40,7 +40,7 @@ extension CommandDescription {
     do {
       if let container = try arguments.container.openExisting() {
         repairs = try act(arguments, on: container)
-        let report = try ContainerReport.complete(on: container, .everything)
+        let report = try container.report(ReportScope(.everything, use: OwnUse.of))
         findings = Findings.of(report, options: arguments.container.shellOptions)
         // What was just put aside is already printed.
         if repairs.quarantined != nil { findings.removeAll { $0.kind == .quarantine } }
@@ -71,7 +71,13 @@ extension CommandDescription {
     }
     findings += repairs.failures.map { Findings.refused($0, .unreadablePart) }
     if arguments.has("json") {
-      try environment.print(json: json(repairs, findings))
+      let swept = repairs.swept
+      let line: JSONObject = [
+        "removed": swept.removed, "names": swept.names.isEmpty ? nil : swept.names,
+        "quarantined": repairs.quarantined, "missing": repairs.missing,
+        "putBack": repairs.putBack, "findings": findings,
+      ]
+      try environment.print(json: line, .wholeSeconds)
     } else {
       try environment.print(text(repairs, findings, columns: environment.columns))
     }
@@ -164,13 +170,4 @@ private func text(_ repairs: Repairs, _ findings: [Finding], columns: Int) -> St
     finding.text(number: index + 1, columns: columns)
   }
   return paragraphs.joined() + texts.joined(separator: "\n") + "\n\(summary)\n"
-}
-
-private func json(_ repairs: Repairs, _ findings: [Finding]) -> PropertyListValue {
-  .object([
-    "removed": repairs.swept.removed,
-    "names": repairs.swept.names.isEmpty ? nil : repairs.swept.names,
-    "quarantined": repairs.quarantined, "missing": repairs.missing,
-    "putBack": repairs.putBack?.wholeSeconds, "findings": findings.map(\.propertyList),
-  ])
 }

@@ -56,7 +56,7 @@ extension CommandDescription {
     try withExtendedLifetime(monitor) {
       try arguments.handleEach(of: backlog.next, until: deadline) { line in
         try arguments.hand(
-          json: line.propertyList, text: line.text, titled: line.name.quoted, environment,
+          line.object, text: line.text, titled: line.name.quoted, environment,
           variables: CommandVariable.common(identifier: line.name, time: nil, sender: nil))
       }
     }
@@ -110,8 +110,8 @@ struct MonitorLine: Sendable {
   }
 
   /// The line of `--json`. Keys are only ever added; unknown ones are left out.
-  var propertyList: PropertyListValue {
-    var line: [String: any JSONMember] = [
+  var object: JSONObject {
+    var line: JSONObject = [
       "time": event.time, "kind": kind.rawValue, "name": name, "event": change,
     ]
     switch event.author {
@@ -124,6 +124,6 @@ struct MonitorLine: Sendable {
     case .sender(let sender): line["sender"] = sender
     case nil: break
     }
-    return .object(line)
+    return line
   }
 }

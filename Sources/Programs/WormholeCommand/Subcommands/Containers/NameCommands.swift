@@ -1,6 +1,5 @@
 import Wormhole
 import WormholeInspection
-import WormholePropertyLists
 import WormholeTerminals
 
 extension CommandDescription {
@@ -16,9 +15,8 @@ extension CommandDescription {
 
       With -l all that is known under each name is shown, of whatever kinds. The version of a value changes \
       with every change; 'send --if-version' and 'remove --if-version' compare it. With --json, too, a line is \
-      {"log": ..., "message": {"bytes": ..., "expires": ..., "path": ..., "problem": ..., "publisher": ..., \
-      "version": ...}, "name": ..., "notification": {"state": ...}, "presence": [...], "queue": ...}, without \
-      what there is not.
+      {"log": ..., "name": ..., "notification": ..., "presence": [...], "queue": ..., "value": ...}, without \
+      what there is not; each is as in 'status --json'.
 
       With --groups the groups that have a container are printed; with --json {"container": ..., "group": ...}. \
       The first write to a group makes its container, in $XDG_DATA_HOME/app-groups, by default \
@@ -51,26 +49,28 @@ extension CommandDescription {
         known.append((kind, name))
         guard !arguments.has("long") else { continue }
         try environment.print(
-          arguments, json: .object(["kind": kind.rawValue, "name": name]),
+          arguments, json: ["kind": kind.rawValue, "name": name],
           text: (filter.kinds.count == 1 ? "" : kind.rawValue.padded(to: 14)) + name.onOneLine)
       }
     }
     if arguments.has("long") {
-      let report = try container.report(.nothing)
-      // Names are compared byte by byte.
-      let names = Dictionary(grouping: known) { Array($0.name.utf8) }
-      for (bytes, some) in names.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
-        let (name, kinds) = (String(decoding: bytes, as: UTF8.self), Set(some.map(\.kind)))
-        let shown = try faults.attempt("look at a name", path: container.location) {
-          try KnownUnderName(name, kinds, in: container, report)
-        }
-        guard let shown else { continue }
+      let listed = Set(known.map { Array("\($0.kind)/\($0.name)".utf8) })
+      let scope = ReportScope(
+        .names,
+        includes: { name, kind in
+          !kind.isOwn && listed.contains(Array("\(kind.primitive)/\(name)".utf8))
+        })
+      let report = try container.report(scope)
+      for shown in KnownUnderName.all(known, in: report.names) {
         if arguments.has("json") {
-          try environment.print(json: .object(shown.members))
+          try environment.print(json: shown, .wholeSeconds)
         } else {
-          try environment.print(shown.text(name, columns: environment.columns))
+          try environment.print(shown.text(columns: environment.columns))
         }
       }
+      // A name that was not looked at before.
+      for failure in report.failures where failure.isOfOneName { faults.add(failure) }
+      if report.isPartial { environment.report("the container has more entries than ls reads") }
     }
     try environment.end(faults, otherwise: known.isEmpty ? .no : .done)
   }
@@ -87,7 +87,7 @@ extension CommandEnvironment {
     guard !groups.isEmpty else { throw ExitStatus.no }
     for (group, path) in groups {
       try print(
-        arguments, json: .object(["container": path, "group": group]), text: group.onOneLine)
+        arguments, json: ["container": path, "group": group], text: group.onOneLine)
     }
   }
 }
@@ -104,67 +104,63 @@ extension LiveNames {
   }
 }
 
-/// Everything known under a name.
-private struct KnownUnderName {
-  private(set) var members: [String: any JSONMember] = [:]
-  private(set) var lines: [(label: String, text: String)] = []
-  private static let place = "place"
+/// Everything that a report knows under a name.
+private struct KnownUnderName: Encodable {
+  private let name: String
+  private var value: ContainerReport.NamedContent?
+  private var notification: ContainerReport.NamedContent?
+  private var queue: ContainerReport.NamedQueue?
+  private var log: ContainerReport.NamedLog?
+  private var presence: [PresenceMember]?
+  private var isPeer = false
 
-  init(
-    _ name: String, _ kinds: Set<LiveNames>, in container: SharedContainer,
-    _ report: ContainerReport
-  ) throws {
-    let isName: (String) -> Bool = { $0.utf8.elementsEqual(name.utf8) }
-    if kinds.contains(.value) { try look(at: container.value(name)) }
-    if kinds.contains(.notification) {
-      let state = try container.notification(name).state()
-      members["notification"] = PropertyListValue.dictionary(["state": PropertyListValue(state)])
-      lines.append(("notification", "state \(state)"))
+  private enum CodingKeys: CodingKey { case name, value, notification, queue, log, presence }
+
+  private init(_ name: String) { self.name = name }
+
+  /// Returns what a report says of the listed names, sorted. Names are compared byte by byte.
+  static func all(
+    _ listed: [(kind: LiveNames, name: String)], in names: ContainerReport.Names
+  ) -> [KnownUnderName] {
+    var all: [[UInt8]: KnownUnderName] = [:]
+    func add(_ name: String, _ change: (inout KnownUnderName) -> Void) {
+      change(&all[Array(name.utf8), default: KnownUnderName(name)])
     }
-    if kinds.contains(.queue), let queue = report.names.queues.first(where: { isName($0.name) }) {
-      members["queue"] = queue
-      lines.append(("queue", "\(queue.waitingText), taken by \(queue.consumersText)"))
+    for (kind, name) in listed { add(name) { if kind == .peer { $0.isPeer = true } } }
+    for value in names.values where value.condition != .absent {
+      add(value.identifier) { $0.value = value }
     }
-    if kinds.contains(.log), let log = report.names.logs.first(where: { isName($0.name) }) {
-      members["log"] = log
-      lines.append(("log", "\(log.messagesText), read by \(log.subscribersText)"))
+    for state in names.notifications { add(state.identifier) { $0.notification = state } }
+    for queue in names.queues { add(queue.name) { $0.queue = queue } }
+    for log in names.logs { add(log.name) { $0.log = log } }
+    for presence in names.presences where !presence.members.isEmpty {
+      add(presence.name) { $0.presence = presence.members }
     }
-    let processes = kinds.contains(.presence) ? try container.presence(name).members() : []
-    if !processes.isEmpty { members["presence"] = processes }
-    lines += processes.map { ("presence", $0.sinceText) }
-    if kinds.contains(.peer) { lines.append(("peer", "see '\(ProgramName.called) peer list'")) }
-    members["name"] = name
+    return all.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.value)
   }
 
-  private mutating func look(at value: PlainValue) throws {
-    let snapshot = try value.snapshot()
-    guard let version = snapshot.version else { return }
-    var bytes: Int?
-    var problem: String?
-    do {
-      bytes = try snapshot.bytes()?.count
-      _ = try snapshot.propertyList()
-    } catch let error as WormholeError {
-      problem = error.briefReason
-    }
-    members["value"] = PropertyListValue.object([
-      "bytes": bytes, "expires": snapshot.expiration, "path": value.path, "problem": problem,
-      "publisher": snapshot.publisher, "version": version.text,
-    ])
-    let publisher = snapshot.publisher.map { ", sent \($0.date.secondsText) by \($0)" } ?? ""
-    let size = bytes.map { Int64($0).sizeText } ?? "of unknown size"
-    lines.append(("value", problem.map { "cannot be read: \($0)" } ?? size + publisher))
-    if let expiration = snapshot.expiration { lines.append(("expires", expiration.secondsText)) }
-    lines += [("version", version.text), (Self.place, value.path)]
+  private var lines: [(label: String, text: String?)] {
+    let sent = value?.publisher.map { ", sent \($0.date.secondsText) by \($0)" } ?? ""
+    let size = (value?.bytes?.sizeText ?? "of unknown size") + sent
+    return [
+      ("value", value.map { $0.problem.map { "cannot be read: \($0.briefReason)" } ?? size }),
+      ("expires", value?.expires?.secondsText), ("version", value?.version?.text),
+      ("place", value?.path), ("notification", notification.map { "state \($0.stateText)" }),
+      ("queue", queue.map { "\($0.waitingText), taken by \($0.consumersText)" }),
+      ("log", log.map { "\($0.messagesText), read by \($0.subscribersText)" }),
+    ] + (presence ?? []).map { ("presence", $0.sinceText) }
+      + [("peer", isPeer ? "see '\(ProgramName.called) peer list'" : nil)]
   }
 
-  func text(_ name: String, columns: Int) -> String {
-    lines.reduce(name.onOneLine + "\n") { text, line in
-      let lead = ("  " + line.label).padded(to: 16)
+  func text(columns: Int) -> String {
+    var all = name.onOneLine + "\n"
+    for case (let label, let text?) in lines {
+      let lead = ("  " + label).padded(to: 16)
       // A path is copied, so it stays in one piece.
-      let columns = line.label == Self.place ? .max : columns
-      return text + TextWrapping.wrap(line.text.onOneLine, columns: columns, after: lead) + "\n"
+      let columns = label == "place" ? .max : columns
+      all += TextWrapping.wrap(text.onOneLine, columns: columns, after: lead) + "\n"
     }
+    return all
   }
 }
 

@@ -24,7 +24,7 @@ extension CommandDescription {
     guard let container = try arguments.container.openExisting() else {
       let path = try arguments.container.path()
       return try environment.print(
-        arguments, json: .object(["container": path]),
+        arguments, json: ["container": path],
         text: "\(path)\n  no container yet; the first value makes one")
     }
     try environment.print(
@@ -43,7 +43,7 @@ extension ParsedArguments {
   fileprivate func status(
     of container: SharedContainer, _ environment: CommandEnvironment
   ) throws -> [UInt8] {
-    var report = try ContainerReport.complete(on: container, .members)
+    var report = try container.report(ReportScope(.members, use: OwnUse.of))
     let peers = peers(in: container, report, environment).map { PeerWork($0, in: report) }
     var faults = NameFaults()
     let claims = try container.claims(&faults).map(NamedClaim.init)
@@ -54,11 +54,17 @@ extension ParsedArguments {
         tableColumns: environment.tableColumns)
       return Array(text.rendered.utf8)
     }
-    var line = report.propertyList
-    line["peers"] = .array(peers.map(\.propertyList))
-    line["claims"] = .array(claims.map(\.propertyList))
-    line["failed"] = .array(report.own.queues.flatMap(\.peerFailures).map(\.propertyList))
-    return try bytes(line, of: "the status")
+    let others: JSONObject = [
+      "peers": peers, "claims": claims,
+      "failed": report.own.queues.flatMap(\.peerFailures).map(\.object),
+    ]
+    var line = try PropertyListValue(json: report, .wholeSeconds)
+    // Scripts find the user's names at the top.
+    for part in try [line["names"], PropertyListValue(json: others, .wholeSeconds)] {
+      for (key, value) in part?.dictionaryValue ?? [:] { line[key] = value }
+    }
+    line["names"] = nil
+    return try outputFormat.bytes(line, of: "the status")
   }
 }
 
@@ -139,15 +145,14 @@ private func peers(
 }
 
 extension PeerFailure {
-  fileprivate var propertyList: PropertyListValue {
-    let (message, name, size): (PropertyListValue?, String?, Int64?) =
-      switch content {
-      case .message(let value): (value, nil, nil)
-      case .file(let name, let size): (nil, name, size)
-      }
-    return .object([
+  fileprivate var object: JSONObject {
+    var object: JSONObject = [
       "id": id, "peer": peer, "sender": sender, "reason": reason, "date": date,
-      "message": message, "name": name, "size": size,
-    ])
+    ]
+    switch content {
+    case .message(let value): object["message"] = value
+    case .file(let name, let size): (object["name"], object["size"]) = (name, size)
+    }
+    return object
   }
 }

@@ -52,7 +52,7 @@ extension CommandDescription {
     try arguments.handleEach(of: { backlog.settled(until: $0) }, until: deadline) { event in
       let path = event.subitem.map { "\(event.path)/\($0)" } ?? event.path
       return try arguments.hand(
-        json: event.propertyList, text: event.line, titled: path.quoted, environment,
+        event, text: event.line, titled: path.quoted, environment,
         variables: CommandVariable.common(identifier: path, time: Date(), sender: nil))
     }
   }
@@ -178,7 +178,7 @@ final class PrintingPresenter: FilePresenter {
 }
 
 /// An event of a file presenter, as `wormhole watch` prints it.
-struct PresenterEvent: Sendable, Hashable {
+struct PresenterEvent: Sendable, Hashable, Encodable {
   let word: String
   /// The path of the watched item.
   let path: String
@@ -186,6 +186,12 @@ struct PresenterEvent: Sendable, Hashable {
   var subitem: String?
   /// The new path of what was moved.
   var to: String?
+
+  /// `{"event":"MOVED_FROM","path":"films","subitem":"old","to":"new"}`.
+  private enum CodingKeys: String, CodingKey {
+    case path, subitem, to
+    case word = "event"
+  }
 
   /// `film.json MODIFY`, `films/old/ CREATE 1.json`: control characters in paths are escaped.
   var line: String {
@@ -195,11 +201,6 @@ struct PresenterEvent: Sendable, Hashable {
     let whole = path.hasSuffix("/") ? path + subitem : "\(path)/\(subitem)"
     let end = whole.lastIndex(of: "/").map(whole.index(after:)) ?? whole.startIndex
     return "\(String(whole[..<end]).onOneLine) \(word) \(String(whole[end...]).onOneLine)"
-  }
-
-  /// `{"event":"MOVED_FROM","path":"films","subitem":"old","to":"new"}`.
-  var propertyList: PropertyListValue {
-    .object(["event": word, "path": path, "subitem": subitem, "to": to])
   }
 
   /// Events that have not been printed yet; one that is the same as the last of them says nothing new.

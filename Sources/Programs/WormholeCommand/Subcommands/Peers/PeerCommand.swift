@@ -42,12 +42,7 @@ extension CommandDescription {
       let peers = try betweenPeers("look for peers") {
         try Peer.all(in: container, &faults)
       }
-      if !peers.isEmpty {
-        try environment.print(peers, arguments, under: ["PEER", "STATE", "WHY"]) {
-          [$0.name, $0.reachability.word, $0.reachability.reason]
-        }
-      }
-      return try environment.end(faults, otherwise: peers.isEmpty ? .no : .done)
+      return try environment.print(peers.map(ListedPeer.init), arguments, faults)
     }
     try watchPeers(arguments, environment)
   }
@@ -150,27 +145,10 @@ private func watchPeers(_ arguments: ParsedArguments, _ environment: CommandEnvi
   try arguments.handleEach(of: backlog.next, until: deadline, interruption) { peer in
     let reachability = peer.reachability
     return try arguments.hand(
-      json: peer.propertyList,
+      ListedPeer(peer: peer),
       text: "\(peer.name): \(reachability.word), \(reachability.reason)".onOneLine,
       titled: peer.name.quoted, environment,
       variables: CommandVariable.common(identifier: peer.name, time: nil, sender: nil),
       (interruption, deadline))
-  }
-}
-
-extension Peer: JSONObject {
-  var propertyList: PropertyListValue {
-    var member: PresenceMember?
-    var end: Date?
-    switch reachability {
-    case .reachable(let present), .suspended(let present): member = present
-    case .gone(let last, let ended): (member, end) = (last, ended)
-    case .launchable, .neverSeen: break
-    }
-    return .object([
-      "name": name, "state": reachability.word, "reason": reachability.reason,
-      "process": member?.processID, "program": member?.program,
-      "since": member?.since.wholeSeconds, "ended": end?.wholeSeconds,
-    ])
   }
 }

@@ -33,9 +33,12 @@ extension ParsedArguments {
       try handleEach(of: receiver.next, until: deadline, interruption) { file in
         hasReceived = true
         let path = try directory.put(file)
-        let line = try JSONWriter.string(file.propertyList(path: path)) + "\n"
+        let line: JSONObject = [
+          "id": file.id, "metadata": file.metadata, "name": file.name, "path": path,
+          "redelivery": file.isRedelivery, "sender": file.sender, "size": file.size,
+        ]
         let status = try hand(
-          Array(line.utf8), titled: path.quoted, environment,
+          line, titled: path.quoted, environment,
           variables: CommandVariable.common(
             identifier: path, time: file.sent, sender: file.sender),
           (interruption, deadline))
@@ -145,15 +148,6 @@ struct ProgressLine {
     let text = "[\(bar)] \(percent) %  \(done) of \(all) MB  \(file.onOneLine)"
     // The last column stays empty: some terminals wrap when it is filled.
     return String(text.prefix(max(columns - 1, 1)))
-  }
-}
-
-extension PeerFile {
-  fileprivate func propertyList(path: String) -> PropertyListValue {
-    .object([
-      "id": id, "metadata": metadata, "name": name, "path": path, "redelivery": isRedelivery,
-      "sender": sender, "size": size,
-    ])
   }
 }
 

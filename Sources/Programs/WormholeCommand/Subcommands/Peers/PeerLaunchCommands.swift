@@ -52,13 +52,13 @@ extension CommandDescription {
     let occasions = Occasion.allCases.filter {
       !$0.occasions.isEmpty && launch.occasions.isSuperset(of: $0.occasions)
     }
-    let line = PropertyListValue.object([
+    let line: JSONObject = [
       "program": launch.program, "arguments": launch.arguments,
-      "environment": PropertyListValue.dictionary(launch.environment.mapValues { .string($0) }),
+      "environment": launch.environment,
       "on": occasions.map(\.rawValue), "budget": launch.budgetPerDay,
       "remaining": try registry.remainingLaunches(of: name),
       "output": try registry.output(of: name),
-    ])
+    ]
     try environment.print(json: line)
   }
   .refusing { arguments in

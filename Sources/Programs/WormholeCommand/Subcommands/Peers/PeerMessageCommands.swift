@@ -69,7 +69,7 @@ extension CommandDescription {
     let request = try arguments.value(environment, "the request")
     let session = try arguments.openSession(environment)
     let reply = try session.request(request, to: peer, until: arguments.deadline())
-    try environment.print(arguments.bytes(reply, of: "the reply of \(peer.quoted)"))
+    try environment.print(arguments.outputFormat.bytes(reply, of: "the reply of \(peer.quoted)"))
   }
   .refusing(ParsedArguments.valueProblem)
 
@@ -106,9 +106,8 @@ extension CommandDescription {
         "read a context of \(name.quoted) and \(peer.quoted)",
         because: "neither has set one for the other")
     }
-    try environment.print(
-      arguments.bytes(
-        .object(["received": received, "sent": sent]), of: "the context"))
+    let both: JSONObject = ["received": received, "sent": sent]
+    try environment.print(arguments.outputFormat.bytes(both, of: "the context"))
   }
   .refusing(ParsedArguments.valueProblem)
   .refusing { arguments in
@@ -199,11 +198,11 @@ extension CommandDescription {
 extension PeerMessage: HandledDelivery {
   var title: String { "the message \(id) from \(sender.quoted)" }
 
-  var envelope: PropertyListValue {
-    .object([
+  var envelope: JSONObject {
+    [
       "attempt": attempt, "id": id, "message": value, "redelivery": isRedelivery,
       "sender": sender, "sent": sent,
-    ])
+    ]
   }
 
   func variables(receiver: String) -> [String: String] {

@@ -29,7 +29,15 @@ extension CommandDescription {
     ]
   ) { arguments, environment in
     guard let watch = arguments.text("watch") else {
-      return try environment.print(json: arguments.openPairing().state().propertyList)
+      let state = try arguments.openPairing().state()
+      let companions = state.companions.map { companion -> JSONObject in
+        [
+          "name": companion.name, "app": companion.isAppInstalled,
+          "complication": companion.isComplicationEnabled,
+        ]
+      }
+      let line: JSONObject = ["active": state.activeName, "companions": companions]
+      return try environment.print(json: line)
     }
     if arguments.has("remove") {
       let pairing = try arguments.openPairing()
@@ -76,18 +84,5 @@ extension CommandEnvironment {
   fileprivate func reportPairing(_ deed: String, _ pairing: Pairing) throws {
     let active = try pairing.state().activeName.map { "\($0.quoted) is its active companion" }
     report("\(deed) \(pairing.name.quoted); \(active ?? "it has no active companion")")
-  }
-}
-
-extension Pairing.State {
-  fileprivate var propertyList: PropertyListValue {
-    .object([
-      "active": activeName,
-      "companions": companions.map {
-        PropertyListValue.object([
-          "name": $0.name, "app": $0.isAppInstalled, "complication": $0.isComplicationEnabled,
-        ])
-      },
-    ])
   }
 }

@@ -93,18 +93,16 @@ private func list(
 ) throws -> Bool {
   var isAny = false
   func show(
-    _ transfer: some PeerTransfer, hasExpired: () throws -> Bool,
-    _ content: [String: any JSONMember]
+    _ transfer: some PeerTransfer, hasExpired: () throws -> Bool, _ content: JSONObject
   ) throws {
     let status = try transfer.status()
     guard isForgotten?(status) ?? true else { return }
     isAny = true
     let word = try status == .stored && hasExpired() ? QueueEntryStatus.expired.word : status.word
-    let members: [String: any JSONMember] = [
-      "id": transfer.id, "peer": transfer.peer, "status": word, "reason": status.reason,
-    ]
-    // Keys are only ever added; those without a value are left out.
-    try environment.print(json: .object(members.merging(content) { own, _ in own }))
+    var line = content
+    (line["id"], line["peer"]) = (transfer.id, transfer.peer)
+    (line["status"], line["reason"]) = (word, status.reason)
+    try environment.print(json: line)
     if isForgotten != nil { try transfer.removeReceipt() }
   }
   for transfer in try session.outstandingMessageTransfers() {

@@ -39,8 +39,7 @@ extension CommandDescription {
       }
       return (members ?? []).map { PresentProcess(name: name, member: $0) }
     }
-    if !found.isEmpty { try environment.print(found, arguments) }
-    try environment.end(faults, otherwise: found.isEmpty ? .no : .done)
+    try environment.print(found, arguments, faults)
   }
 
   static let presenceWait = CommandDescription(
@@ -126,36 +125,33 @@ extension ArgumentDescription {
   static let presenceName = operand("name", .live(.presence), help: "The name; any text.")
 }
 
-private struct PresentProcess: JSONObject {
+private struct PresentProcess: Listed {
   let name: String
   let member: PresenceMember
 
-  var propertyList: PropertyListValue {
-    var line = member.propertyList
-    line["name"] = .string(name)
-    line["host"] = member.host.map { .string($0) }
-    return line
+  static let head = ["PRESENT AS", "PROCESS", "CONTENT"]
+
+  var cells: [String] {
+    let role = member.isExclusive ? ", alone" : ""
+    return [name, member.sinceText + role, member.content?.shortText() ?? "-"]
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    try member.encode(to: encoder)
+    try (["name": name] as JSONObject).encode(to: encoder)
   }
 }
 
 extension CommandEnvironment {
-  fileprivate func print(_ found: [PresentProcess], _ arguments: ParsedArguments) throws {
-    try print(found, arguments, under: ["PRESENT AS", "PROCESS", "CONTENT"]) { process in
-      let role = process.member.isExclusive ? ", alone" : ""
-      let content = process.member.content?.shortText() ?? "-"
-      return [process.name, process.member.sinceText + role, content]
-    }
-  }
-
   /// Ends a wait: prints the processes that it found, or runs the command of the line.
   fileprivate func end(_ found: [PresentProcess], _ arguments: ParsedArguments) throws {
     guard arguments.tail != nil else {
       return found.isEmpty ? () : try print(found, arguments)
     }
     let name = arguments.requiredText("name")
-    let lines = try found.map { try JSONWriter.string($0.propertyList) + "\n" }.joined()
+    let lines = try found.map { try JSONWriter.string($0, .wholeSeconds) + "\n" }.joined()
     try arguments.hand(
-      Array(lines.utf8), titled: name.quoted, self,
+      bytes: Array(lines.utf8), titled: name.quoted, self,
       variables: CommandVariable.common(identifier: name, time: nil, sender: nil)
     ).end()
   }

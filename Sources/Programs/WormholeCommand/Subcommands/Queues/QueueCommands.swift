@@ -164,7 +164,7 @@ extension ParsedArguments {
     _ environment: CommandEnvironment, _ body: (PropertyListValue) throws -> Void
   ) throws {
     guard let tail else { return try forEachValue(environment, object: "the entry", body) }
-    try body(Job(words: tail, variables: texts("env"), environment).propertyList)
+    try body(Job(words: tail, variables: texts("env"), environment).value)
   }
 
   /// The problem if the entry is to be a command and a value, or variables are kept for none.
@@ -202,16 +202,6 @@ extension ParsedArguments {
     let own = sessionName(environment)
     let first = Prefetch.queue(name, sender: EncodedName(own))
     return try container.open(first).queue(name).sender(own)
-  }
-}
-
-extension QueueReceipt {
-  var propertyList: PropertyListValue {
-    .object([
-      "due": id.due, "id": id.description, "key": key,
-      "sender": id.sender, "sent": id.sent,
-      "status": (hasExpired ? .expired : status).word, "value": payload,
-    ])
   }
 }
 

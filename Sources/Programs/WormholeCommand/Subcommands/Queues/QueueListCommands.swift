@@ -33,29 +33,25 @@ extension CommandDescription {
     ]
   ) { arguments, environment in
     guard let name = arguments.text("name") else {
-      let queues = try arguments.container.openExisting()?.report(.nothing).names.queues ?? []
-      return try environment.print(queues, arguments, under: ["QUEUE", "WAITING", "TAKEN BY"]) {
-        [$0.name, $0.waitingText, $0.consumersText]
-      }
+      let report = try arguments.container.openExisting()?.report(ReportScope(.names))
+      return try environment.print(report?.names.queues ?? [], arguments)
     }
     guard let queue = try arguments.container.openExisting()?.queue(name) else {
       throw ExitStatus.no
     }
     if arguments.has("next") {
       let due = try queue.due(arguments.count("count") ?? 1).map(ListedEntry.init)
-      return try environment.print(due, arguments, under: ListedEntry.head, cells: \.cells)
+      return try environment.print(due, arguments)
     }
     guard arguments.has("ended") || arguments.text("id") != nil else {
-      return try environment.printList(arguments, under: ListedEntry.head, cells: \.cells) {
-        try queue.forEachShown($0)
-      }
+      return try environment.printList(arguments) { try queue.forEachShown($0) }
     }
     let results = try JobResults(of: queue).all()
     guard let text = arguments.text("id") else {
       var present: Set<QueueEntryID> = []
       try queue.forEachShown { present.insert($0.id) }
       let ended = results.compactMap(ListedEntry.init).filter { !present.contains($0.id) }.latest
-      return try environment.print(ended, arguments, under: ListedEntry.head, cells: \.cells)
+      return try environment.print(ended, arguments)
     }
     let ended = results.compactMap(ListedEntry.init).latest
     let id = try queue.entryID(text, among: ended.map(\.id))
@@ -82,10 +78,9 @@ extension CommandEnvironment {
     _ entry: ListedEntry, _ arguments: ParsedArguments, _ results: [JobResult]
   ) throws {
     guard !arguments.has("json") else {
-      let results = results.isEmpty ? nil : results
-      let whole = entry.propertyList.dictionaryValue ?? [:]
-      return try print(
-        json: .dictionary(whole.merging(["results": results].compactMapValues(\.member)) { $1 }))
+      var line = entry.object
+      line["results"] = results.isEmpty ? nil : results
+      return try print(json: line)
     }
     func line(_ label: String, _ text: String) throws {
       try print(line: "  " + label.padded(to: 11) + text.onOneLine)
@@ -150,70 +145,59 @@ extension [ListedEntry] {
   }
 }
 
-/// An entry in a list: it waits, is taken, has failed, or has ended. Its text is made when it is printed,
-/// because there may be a million of them.
-private struct ListedEntry: JSONObject {
-  private enum Source {
-    case present(QueueReceipt)
-    case failed(QueueFailure)
-    case ended(JobResult)
-    case unreadable(reason: String)
-  }
-
+/// An entry in a list: it waits, is taken, has failed, has ended, or cannot be read. Its text is made
+/// when it is printed, because there may be a million of them.
+private struct ListedEntry: Listed {
   static let head = ["ENTRY", "FROM", "SENT", "STATUS", "VALUE"]
+  static let dates = JSONDates.exact
 
   let id: QueueEntryID
-  private let source: Source
+  private(set) var value: PropertyListValue?
+  private let word: String
+  private var reason: String?
+  private var due: Date?
+  private var key: String?
+  /// The end of a command.
+  private var result: JobResult?
 
-  init(_ entry: QueueReceipt) { (id, source) = (entry.id, .present(entry)) }
+  init(_ entry: QueueReceipt) {
+    (id, value) = (entry.id, entry.payload)
+    (due, key) = (entry.id.due, entry.key)
+    word = (entry.hasExpired ? .expired : entry.status).word
+  }
 
-  init(_ failure: QueueFailure) { (id, source) = (failure.id, .failed(failure)) }
+  init(_ failure: QueueFailure) {
+    (id, value) = (failure.id, failure.payload)
+    (word, reason) = ("failed", failure.reason)
+  }
 
   /// Nil for one with a wrong id that another program has written.
   init?(_ result: JobResult) {
     guard let id = QueueEntryID(result.id) else { return nil }
-    (self.id, source) = (id, .ended(result))
+    (self.id, value, self.result) = (id, result.job.value, result)
+    (word, reason) = ("ended", result.reason)
   }
 
   init(unreadable id: QueueEntryID, reason: String) {
-    (self.id, source) = (id, .unreadable(reason: reason))
+    self.id = id
+    (word, self.reason) = ("unreadable", reason)
   }
 
-  var propertyList: PropertyListValue {
-    if case .present(let entry) = source { return entry.propertyList }
-    let (word, reason): (String, String?) =
-      switch source {
-      case .present: ("", nil)
-      case .failed(let failure): ("failed", failure.reason)
-      case .ended(let result): ("ended", result.reason)
-      case .unreadable(let reason): ("unreadable", reason)
-      }
-    return .object([
-      "id": id.description, "reason": reason, "sender": id.sender, "sent": id.sent, "status": word,
-      "value": value,
-    ])
+  var object: JSONObject {
+    [
+      "due": due, "id": id.description, "key": key, "reason": reason, "sender": id.sender,
+      "sent": id.sent, "status": word, "value": value,
+    ]
   }
+
+  func encode(to encoder: any Encoder) throws { try object.encode(to: encoder) }
 
   var status: String {
-    switch source {
-    case .present(let entry):
-      var status = (entry.hasExpired ? .expired : entry.status).word
-      if entry.status == .stored, let due = id.due { status += ", due \(due.secondsText)" }
-      if let key = entry.key { status += ", key \(key.quoted)" }
-      return status
-    case .failed(let failure): return "failed: \(failure.reason)"
-    case .ended(let result): return "\(result.sentence), \(result.ended.secondsText)"
-    case .unreadable(let reason): return "cannot be read: \(reason)"
-    }
-  }
-
-  var value: PropertyListValue? {
-    switch source {
-    case .present(let entry): entry.payload
-    case .failed(let failure): failure.payload
-    case .ended(let result): result.job.propertyList
-    case .unreadable: nil
-    }
+    if let result { return "\(result.sentence), \(result.ended.secondsText)" }
+    if let reason { return (word == "failed" ? "failed: " : "cannot be read: ") + reason }
+    let due = word == QueueEntryStatus.stored.word ? due : nil
+    return word + (due.map { ", due \($0.secondsText)" } ?? "")
+      + (key.map { ", key \($0.quoted)" } ?? "")
   }
 
   var cells: [String] { [id.shortText, id.sender, id.sent.secondsText, status, valueText] }

@@ -186,7 +186,8 @@ extension ParsedArguments {
         of: answers.next, after: first, until: deadline, interruption,
         limit: takesAll ? .max : nil, none: .done
       ) { entry in
-        try environment.print(bytes(entry.envelope, of: entry.title), interruption, until: deadline)
+        let line = try outputFormat.bytes(entry.envelope, of: entry.title)
+        try environment.print(line, interruption, until: deadline)
         return .done
       }
     }
@@ -298,11 +299,11 @@ extension QueueEntry: HandledDelivery {
 
   var title: String { "the entry \(id) from \(sender.quoted)" }
 
-  var envelope: PropertyListValue {
-    .object([
+  var envelope: JSONObject {
+    [
       "attempt": attempt, "id": id.description, "key": key, "redelivery": isRedelivery,
       "sender": sender, "sent": sent, "value": payload,
-    ])
+    ]
   }
 
   func variables(receiver: String) -> [String: String] { ["WORMHOLE_ENTRY": id.description] }

@@ -56,7 +56,7 @@ extension CommandDescription {
       try arguments.handleEach(of: posts.next, until: deadline) { index in
         let (name, date) = (names[index], Date())
         return try arguments.hand(
-          json: .object(["name": name, "time": date]), text: name.onOneLine, titled: name.quoted,
+          ["name": name, "time": date] as JSONObject, text: name.onOneLine, titled: name.quoted,
           environment,
           variables: CommandVariable.common(identifier: name, time: date, sender: nil))
       }

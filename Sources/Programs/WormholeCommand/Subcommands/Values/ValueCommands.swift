@@ -85,7 +85,7 @@ extension CommandDescription {
           guard let snapshot, let message = try snapshot.propertyList() else { continue }
           isFound = true
           let line = arguments.line(of: message, snapshot, identifier, isOneOfSeveral: namesEach)
-          try environment.print(arguments.bytes(line, of: identifier.quoted))
+          try environment.print(arguments.outputFormat.bytes(line, of: identifier.quoted))
         } catch let error where namesEach && (error is WormholeError || isUnprintable(error)) {
           isFound = true
           environment.report(error)
@@ -232,19 +232,13 @@ extension ParsedArguments {
   func line(
     of message: PropertyListValue, _ snapshot: PlainSnapshot, _ identifier: String,
     isOneOfSeveral: Bool
-  ) -> PropertyListValue {
+  ) -> any Encodable {
     guard has("details") else {
       return isOneOfSeveral ? ["identifier": .string(identifier), "message": message] : message
     }
-    return .object([
+    return [
       "expires": snapshot.expiration, "identifier": identifier, "message": message,
-      "publisher": snapshot.publisher, "version": snapshot.version?.text,
-    ])
-  }
-}
-
-extension Publisher: JSONObject {
-  var propertyList: PropertyListValue {
-    .object(["date": date, "peer": peer, "process": processID, "program": program])
+      "publisher": snapshot.publisher, "version": snapshot.version,
+    ] as JSONObject
   }
 }
