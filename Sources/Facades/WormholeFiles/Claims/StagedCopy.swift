@@ -220,16 +220,21 @@ final class ReaderCopy: Sendable {
       guard let snapshot = try ReaderCopy(at: location, ending: isDirectory ? ".zip" : "") else {
         continue
       }
-      if status != nil {
+      guard status != nil else { return snapshot }
+      do {
         let parent = try location.openParent()
         // Removed with the snapshot if this fails.
         if isDirectory {
           try ZipFile.write(
             location.name, at: parent.rawValue, to: snapshot.path, check: check)
-          return snapshot
+        } else {
+          try TreeCopy(leavesOut: ItemSite.isSite, check: check).copy(
+            location.name, at: parent.rawValue, to: location.name, at: snapshot.directory.rawValue)
         }
-        try TreeCopy(leavesOut: ItemSite.isSite, check: check).copy(
-          location.name, at: parent.rawValue, to: location.name, at: snapshot.directory.rawValue)
+      } catch let error as TreeError where error.reason == .refused(.noSuchFile) {
+        // A writer that was stopped, and that this reader has passed by, may have removed it.
+        guard try location.status() == nil else { throw error }
+        continue
       }
       return snapshot
     }

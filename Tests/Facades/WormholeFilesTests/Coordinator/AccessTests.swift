@@ -287,6 +287,28 @@ struct AccessTests {
     #expect(try names() == ["a.txt"], "\(directory.listing)")
   }
 
+  #if DEBUG
+    @Test("A snapshot of an item that a writer removes after it was passed by is none")
+    func snapshotOfRemoved() throws {
+      let item = url("a.txt")
+      try Data("old".utf8).write(to: item)
+      // The reader has seen the item when it makes the place for its copy.
+      let plan = Faults.Plan { call, _ in
+        if call == .mkdirat, FileManager.default.fileExists(atPath: item.path) {
+          #expect(throws: Never.self) { try FileManager.default.removeItem(at: item) }
+        }
+        return .proceed
+      }
+      let isThere = try Faults.$plan.withValue(plan) {
+        try coordinator.coordinate(readingItemAt: item, options: .forUploading) {
+          FileManager.default.fileExists(atPath: $0.path)
+        }
+      }
+      #expect(!isThere)
+      #expect(try names() == [], "\(directory.listing)")
+    }
+  #endif
+
   @Test("A reader finds the item in its place, and may find none")
   func reading() throws {
     #expect(try coordinator.coordinate(readingItemAt: url("none")) { $0.path } == url("none").path)
