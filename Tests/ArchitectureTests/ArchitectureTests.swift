@@ -41,8 +41,9 @@ struct ArchitectureTests {
     ])
     #expect(
       found.map(\.description) == [
-        "a:1: A uses Two, and B uses A", "b:2: B uses Three, and C uses B",
-        "c:1: C uses One, and A uses C",
+        "a:1: A uses Two of B, which leads back to it",
+        "b:2: B uses Three of C, which leads back to it",
+        "c:1: C uses One of A, which leads back to it",
       ])
   }
 

@@ -25,7 +25,7 @@ enum FolderCircles {
         else { continue }
         uses[file.folder, default: [:]][home] = Finding(
           file.path, word.line,
-          "\(title(file.folder)) uses \(word.text), and \(title(home)) uses \(title(file.folder))")
+          "\(title(file.folder)) uses \(word.text) of \(title(home)), which leads back to it")
       }
     }
     return uses.sorted { $0.key < $1.key }.flatMap { folder, others in
