@@ -53,8 +53,8 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
     self.init(filePresenter: nil)
   }
 
-  /// The purpose of the accesses: accesses of one purpose never wait for each other, even across
-  /// processes. Set it once, before the first access, to a non-empty string, and not for a
+  /// The purpose of the accesses: accesses of one purpose in one process never wait for each other, and
+  /// those of other processes are waited for. Set it once, before the first access, to a non-empty string, and not for a
   /// coordinator that was made for a presenter. Where the original throws an exception, it stays
   /// unchanged, which is an event of `Diagnostics`.
   open var purposeIdentifier: String {

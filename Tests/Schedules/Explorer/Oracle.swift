@@ -79,7 +79,6 @@ struct Oracle {
     {
       return true
     }
-    if kind == "cshare", failure.contains("was changed since") { return true }
     if kind == "cinner", failure.contains("no such"), plan.roles.joined().contains("cmovedir") {
       return true
     }

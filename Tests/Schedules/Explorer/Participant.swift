@@ -143,17 +143,12 @@ struct Participant {
       return try FileCoordinator().coordinate(readingItemAt: file) {
         "\(try Self.content(of: $0)) \($0.lastPathComponent)"
       }
-    case "cwrite", "cplace", "cshare", "cinner":
-      let coordinator = FileCoordinator()
-      if words[0] == "cshare" { coordinator.purposeIdentifier = "shared" }
-      try coordinator.coordinate(
+    case "cwrite", "cplace", "cinner":
+      try FileCoordinator().coordinate(
         writingItemAt: words[0] == "cinner" ? inner : file,
         options: words[0] == "cplace" ? .inPlace : []
-      ) { url in
-        seam_note("try \(try Self.content(of: url)) \(number) \(url.lastPathComponent)")
-        try Self.write(number, to: url)
-        seam_note("told \(seam_stamp())")
-      }
+      ) { try change($0, to: number) }
+    case "cshare": try changeTwice(number)
     case "cmove":
       let coordinator = FileCoordinator()
       try coordinator.coordinate(
@@ -187,6 +182,32 @@ struct Participant {
     default: throw Unknown(operation: words.joined(separator: " "))
     }
     return "done"
+  }
+
+  // MARK: Files
+
+  private func change(_ url: URL, to number: UInt64) throws {
+    seam_note("try \(try Self.content(of: url)) \(number) \(url.lastPathComponent)")
+    try Self.write(number, to: url)
+    seam_note("told \(seam_stamp())")
+  }
+
+  /// Makes two accesses of one purpose, of which the second to publish has to be refused.
+  private func changeTwice(_ number: UInt64) throws {
+    let coordinator = FileCoordinator()
+    var isChanged = false
+    do {
+      try coordinator.coordinate(writingItemAt: file) { copy in
+        try coordinator.coordinate(writingItemAt: file) { try change($0, to: number) }
+        isChanged = true
+        try Self.write(number + 50, to: copy)
+      }
+    } catch let error as WormholeError
+      where error.code == .conflict || isChanged && error.code == .overtaken
+    {
+      return
+    }
+    throw Unknown(operation: "the second change was published")
   }
 
   // MARK: Queues and logs

@@ -88,10 +88,10 @@ enum Plans {
     (.takingFromLiving, "", ["@send; @send; work 2 | work 2"]),
     (.keepingBatches, "", ["@send; take 1 | take 1"]),
     (.passingReaders, "", ["cplace | cread"]),
-    (.passingClaims, "", ["cplace | cread"]),
-    (.publishingLate, "", ["cwrite | cwrite"]),
-    (.keepingClaims, "", ["cwrite | cwrite"]),
-    (.claimingUnseen, "", ["cwrite | cwrite"]),
+    (.passingHolders, "", ["cplace | cread"]),
+    (.publishingBeside, "", ["cwrite | cwrite"]),
+    (.keepingItems, "", ["cwrite | cwrite"]),
+    (.enteringLocked, "", ["cwrite | cwrite"]),
     (.ignoringEnds, "", ["serve | call"]),
   ]
 
@@ -110,7 +110,7 @@ enum Plans {
     (.reportingYoungEntries, "4d241b89", ["both | doctor"]),
     (.reportingEndedTransactions, "4d241b89", ["both | doctor"]),
     (.listingRemovedDirectories, "4d241b89", ["@remove b; sweep | doctor"]),
-    (.publishingOverOthers, "175dd68b", ["cshare | cshare"]),
+    (.publishingOverOthers, "175dd68b", ["cshare | cread"]),
     (.passingRunningReaders, "4de44a3a", ["cread | clinger | cplace"]),
     (.repeatingCommitted, "1f7c9228", ["bothd | both"]),
     (.failingToJoin, "c770e505", ["join | join"]),

@@ -20,7 +20,6 @@ package final class KeptLease: Sendable {
     /// At the release.
     let status: FileStatus
     let keptVersion: Stamp?
-    let surroundings: [FileName]
     /// A forked child has the same open file, so it would share the lock.
     let processID: Int32
   }
@@ -56,8 +55,7 @@ package final class KeptLease: Sendable {
         return nil
       }
       return try Lease(
-        site: kept.site, held: kept.held, term: term,
-        surroundings: kept.surroundings, keptVersion: kept.keptVersion, wasKept: true)
+        site: kept.site, held: kept.held, term: term, keptVersion: kept.keptVersion, wasKept: true)
     } catch {
       // The ordinary way reports what is wrong, or finds the lease gone. Unlocking fails as the rest did.
       try? kept.held.descriptor.unlock()
@@ -69,14 +67,15 @@ package final class KeptLease: Sendable {
   ///
   /// - Returns: False if it was taken over, or its directory's times would not show a change.
   func keep(
-    _ site: LeaseSite, _ held: HeldDirectory, _ keptVersion: Stamp?, _ surroundings: [FileName],
-    for processID: Int32
+    _ site: LeaseSite, _ held: HeldDirectory, _ keptVersion: Stamp?, for processID: Int32
   ) -> Bool {
     let root = site.home.container
     let status: FileStatus
     do throws(Errno) {
       status = try held.status()
-      guard status.links > 0 else { return false }
+      guard status.links > 0, status.permissions & HeldDirectory.waitedFor == 0 else {
+        return false
+      }
       // The owner of another site has looked.
       if let root {
         guard root.showsEachChange(on: status.device),
@@ -90,8 +89,7 @@ package final class KeptLease: Sendable {
       return false
     }
     let kept = Kept(
-      site: site, held: held, status: status, keptVersion: keptVersion,
-      surroundings: surroundings, processID: processID)
+      site: site, held: held, status: status, keptVersion: keptVersion, processID: processID)
     let isListed = state.withLock { state in
       state.kept = kept
       return exchange(&state.isListed, with: true)

@@ -19,9 +19,6 @@ package final class Lease: Sendable {
   /// Why there was no room. Such a holder can still remove, which makes room: its first entry in the
   /// lease declares it, as in a transient site.
   let refusal: Errno?
-  /// The entries of a transient site after locking: entries that only a holder of the lease creates
-  /// or removes are still there.
-  package let surroundings: [FileName]
   /// The place of that entry: in the holder's own directory, through its descriptor (rule 2).
   package let stagingPlace: (directory: Int32, name: String)
   /// The number of entries of this holder in the lease, besides the file that declares it.
@@ -30,16 +27,16 @@ package final class Lease: Sendable {
   package let isDeclared: Atomic<Bool>
   /// Whether it was open before this lease.
   private let wasKept: Bool
-  /// The lease that this one becomes again when it ends, if it stays open, and its surroundings then.
-  private let next = Mutex<(lease: KeptLease, surroundings: [FileName])?>(nil)
+  /// The lease that this one becomes again when it ends, if it stays open.
+  private let next = Mutex<KeptLease?>(nil)
   /// When the kept version was published, as far as that is known: only a holder changes it.
   let keptVersion: Mutex<Stamp?>
 
   /// Declares this process the holder of a lease that it has just locked. Fails with `.noSuchFile`
   /// if the lease was taken over already.
   init(
-    site: LeaseSite, held: HeldDirectory, term: Duration, surroundings: [FileName] = [],
-    keptVersion: Stamp? = nil, wasKept: Bool = false
+    site: LeaseSite, held: HeldDirectory, term: Duration, keptVersion: Stamp? = nil,
+    wasKept: Bool = false
   ) throws(Errno) {
     self.wasKept = wasKept
     self.keptVersion = Mutex(keptVersion)
@@ -47,18 +44,16 @@ package final class Lease: Sendable {
     self.held = held
     declaration = LeaseDeclaration(term: term)
     var stagingPlace = (directory: held.descriptor.rawValue, name: declaration.name)
-    if LeaseFault.stagingByPath.isActive {
+    if LeaseFault.stagingByPath.isActive, !site.layout.isTemporary {
       stagingPlace = (try site.directory(), site.layout.held + "/" + declaration.name)
     }
     self.stagingPlace = stagingPlace
     guard !site.layout.isTemporary else {
-      self.surroundings = surroundings
       staged = Mutex(nil)
       refusal = nil
       isDeclared = Atomic(false)
       return
     }
-    self.surroundings = []
     do throws(Errno) {
       let file = try site.home.access.createFile(stagingPlace.name, at: stagingPlace.directory)
       staged = Mutex(file)
@@ -82,19 +77,13 @@ package final class Lease: Sendable {
   }
 
   /// Keeps the lease open when it ends.
-  ///
-  /// - Parameter surroundings: The entries of a transient site at that moment. All are this process's,
-  ///   because the entries of others may change without the lease.
-  package func keepOpen(as lease: KeptLease, among surroundings: [FileName] = []) {
-    next.withLock { $0 = (lease, surroundings) }
-  }
+  package func keepOpen(as lease: KeptLease) { next.withLock { $0 = lease } }
 
   deinit {
     undeclare()
     let next = next.withLock(\.self)
-    let isWarm = next?.lease.keep(
-      site, held, keptVersion.withLock(\.self), next?.surroundings ?? [],
-      for: declaration.identity.processID)
+    let isWarm = next?.keep(
+      site, held, keptVersion.withLock(\.self), for: declaration.identity.processID)
     guard isWarm != true else { return }
     // A child that was forked meanwhile would keep the lock. It fails only for a file that is not open.
     if wasKept { try? held.descriptor.unlock() }
@@ -227,9 +216,7 @@ package final class Lease: Sendable {
 
   /// Returns a name in the lease for another entry of this holder; each of them declares it.
   package func nextEntry() -> String {
-    let number = others.wrappingAdd(1, ordering: .relaxed).oldValue
-    return site.layout.isTemporary && number == 0
-      ? stagingPlace.name : stagingPlace.name + String(number)
+    stagingPlace.name + String(others.wrappingAdd(1, ordering: .relaxed).oldValue)
   }
 
   /// Moves an entry out of the lease.

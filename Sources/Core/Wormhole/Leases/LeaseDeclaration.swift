@@ -85,10 +85,26 @@ package struct LeaseDeclaration: Hashable, Sendable {
     .milliseconds(Int64(clamping: later.since) - Int64(clamping: since)) >= term
   }
 
+  /// The name of an entry that also says how its holder uses the lease.
+  package func name(marked mark: String) -> String { mark + name.dropFirst() }
+
   /// Reads an entry's name; nil if it is not a declaration.
   package init?(_ entry: FileName) {
+    guard let (mark, declaration) = Self.marked(entry), mark == "x" else { return nil }
+    self = declaration
+  }
+
+  /// Reads the name of an entry with any mark; see `name(marked:)`.
+  package static func marked(
+    _ entry: FileName
+  ) -> (mark: String, declaration: LeaseDeclaration)? {
     let fields = entry.bytes.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
-    guard fields.count == 7, fields[0].count == 1, fields[0].first == Self.mark else { return nil }
+    guard fields.count == 7, !fields[0].isEmpty else { return nil }
+    let mark = String(decoding: fields[0], as: UTF8.self)
+    return LeaseDeclaration(fields, name: "x" + entry.text.dropFirst(mark.count)).map { (mark, $0) }
+  }
+
+  private init?(_ fields: [ArraySlice<UInt8>], name: String) {
     let numbers = fields[1...5].map { UInt64(String(decoding: $0, as: UTF8.self), radix: 16) }
     guard let processID = numbers[0].flatMap({ Int32(exactly: $0) }), let start = numbers[1],
       let namespace = numbers[2], let since = numbers[3], let term = numbers[4]
@@ -96,7 +112,7 @@ package struct LeaseDeclaration: Hashable, Sendable {
     identity = ProcessIdentity(processID: processID, startTicks: start, namespace: namespace)
     self.since = since
     self.term = .milliseconds(Int64(clamping: term))
-    name = entry.text
+    self.name = name
   }
 
   /// The time for which the lease has been held, if the entry alone determines it.

@@ -50,13 +50,13 @@ package enum LeaseFault: String, Sendable, CaseIterable {
   /// An access in place does not wait for readers.
   case passingReaders = "file-readers"
   /// A reader does not look for an access in place.
-  case passingClaims = "file-claims"
-  /// A publication does not check whether its claim stands.
-  case publishingLate = "file-standing"
-  /// No process takes a claim over.
-  case keepingClaims = "file-takeover"
-  /// A claim does not look for others.
-  case claimingUnseen = "file-claim"
+  case passingHolders = "file-holders"
+  /// The copy of a coordinated file is published through its own directory, not through the lease.
+  case publishingBeside = "file-rule2"
+  /// No process takes a coordinated file over.
+  case keepingItems = "file-takeover"
+  /// A process enters the lease of a coordinated file that another one has locked.
+  case enteringLocked = "file-lock"
   /// No process learns that the called process has ended.
   case ignoringEnds = "call-end"
 

@@ -28,23 +28,29 @@ package final class LeaseRequest: Waiting {
   let term: Duration
   let deadline: ContinuousClock.Instant
   /// Created only if the request has to wait.
-  private(set) lazy var latch = WakeLatch()
+  private(set) lazy var latch = givenLatch ?? WakeLatch()
+  private let givenLatch: WakeLatch?
 
   private var held: HeldDirectory?
   private var watch: Watch?
   private var tries = 0
-  private var triesBeforeSleep = LeaseRequest.shortTries
+  private var triesBeforeSleep: Int
   private var observed = Observed()
   private let handOver: LeaseHandOver?
   private var turn: LeaseHandOver.Look?
   private var meter = WaitMeter()
 
-  /// - Parameter keptLease: The lease, if it is handed over.
+  /// - Parameters:
+  ///   - keptLease: The lease, if it is handed over.
+  ///   - latch: What ends its waits; by default its own.
   package init(
     site: LeaseSite, term: Duration, deadline: ContinuousClock.Instant,
-    keeping keptLease: KeptLease? = nil
+    keeping keptLease: KeptLease? = nil, latch: WakeLatch? = nil
   ) {
     self.site = site
+    givenLatch = latch
+    // A transient lease is held for as long as an accessor runs.
+    triesBeforeSleep = site.layout.isTemporary ? 2 : Self.shortTries
     handOver = keptLease?.handOver
     self.term = term
     self.deadline = deadline
@@ -60,7 +66,9 @@ package final class LeaseRequest: Waiting {
   /// - Throws: `timedOut` with the holder if the deadline has passed. There is one attempt even
   ///   after that, so a deadline in the past means "only if it is free".
   package func step() throws -> WaitingStep<Lease> {
-    try meter.take("lease", path: site.path, in: site.containerPath) { try attempt() }
+    // The access to a coordinated file measures all its waits itself.
+    if site.layout.isTemporary { return try attempt() }
+    return try meter.take("lease", path: site.path, in: site.containerPath) { try attempt() }
   }
 
   private func attempt() throws -> WaitingStep<Lease> {
@@ -85,7 +93,7 @@ package final class LeaseRequest: Waiting {
       tries = 0
       triesBeforeSleep = Self.triesAfterRelease
       do {
-        guard armed() else { continue }
+        guard try armed() else { continue }
         if try takenOver(now: now) { continue }
       } catch let error as Errno where error == .noSuchFile {
         // The same between our looks at its holder: a removed directory has no entries to read
@@ -129,7 +137,8 @@ package final class LeaseRequest: Waiting {
     let held = try self.held ?? site.openHeld()
     self.held = held
     turn = handOver?.look(at: held, isWaiting: !isFresh)
-    guard try held.descriptor.tryLock(.exclusive) else {
+    let isLocked = try held.descriptor.tryLock(.exclusive)
+    guard isLocked || site.layout.isTemporary && LeaseFault.enteringLocked.isActive else {
       // Not each time: many waiters that look at the path slow the holder down.
       if tries.isMultiple(of: 4), try !site.names(held) { try forget() }
       return nil
@@ -144,11 +153,10 @@ package final class LeaseRequest: Waiting {
       try held.descriptor.rewind()
     }
     if LeaseFault.markingFirst.isActive { try site.markClean(held) }
-    let found = try clearedHeld(held)
-    let lease = try Lease(
-      site: site, held: held, term: term, surroundings: found.surroundings.map(\.name))
+    let remains = try clearedHeld(held)
+    let lease = try Lease(site: site, held: held, term: term)
     do {
-      if let remains = found.remains { try lease.begin(after: remains) }
+      if let remains { try lease.begin(after: remains) }
     } catch let error as WormholeError where error.code == .leaseLost {
       try forget()
       return nil
@@ -167,9 +175,7 @@ package final class LeaseRequest: Waiting {
   }
 
   // Rule 5: no process acts as holder of a new generation before every older one is removed.
-  private func clearedHeld(
-    _ held: HeldDirectory
-  ) throws(Errno) -> (surroundings: [FileDescriptor.Entry], remains: Remains?) {
+  private func clearedHeld(_ held: HeldDirectory) throws(Errno) -> Remains? {
     var isClean = false
     var hasOthers = false
     // One call shows all entries of a healthy lease; a second look is worth it only for leftovers.
@@ -182,20 +188,20 @@ package final class LeaseRequest: Waiting {
         !$0.name.hasPrefix(LeaseSite.cleanMark)
       }
     }
-    let isTemporary = site.layout.isTemporary
-    if isTemporary { try site.removeLeftovers(leftovers, in: held) }
-    if LeaseFault.actingBeforeRemoval.isActive {
-      return ([], isTemporary ? nil : Remains(entries: leftovers, isClean: true))
+    if site.layout.isTemporary {
+      try site.removeLeftovers(leftovers, in: held)
+      return nil
     }
-    let surroundings = isClean ? [] : try site.clearRemains()
-    let isHealthy = isTemporary || isClean && leftovers.isEmpty
-    return (surroundings, isHealthy ? nil : Remains(entries: leftovers, isClean: isClean))
+    if LeaseFault.actingBeforeRemoval.isActive { return Remains(entries: leftovers, isClean: true) }
+    if !isClean { try site.clearRemains() }
+    return isClean && leftovers.isEmpty ? nil : Remains(entries: leftovers, isClean: isClean)
   }
 
   // Watch first, then try again, so that a lock that is released in between is not missed.
-  private func armed() -> Bool {
+  private func armed() throws(Errno) -> Bool {
     if watch != nil { return true }
     guard let held else { return false }
+    if site.layout.isTemporary, site.home.access == .owner { try held.markWaitedFor() }
     let latch = latch
     watch = ChangeMonitor.shared.watchOpen(
       // A holder that keeps its lease open unlocks it just after it has removed its last entry.
@@ -206,7 +212,8 @@ package final class LeaseRequest: Waiting {
 
   private func takenOver(now: ContinuousClock.Instant) throws -> Bool {
     guard let held, !LeaseFault.waitingForever.isActive,
-      let overdue = try observed.overdue(held, now: now)
+      let overdue = try observed.overdue(held, of: site.home, now: now),
+      try site.home.mayTakeOver(held, from: overdue.declaration)
     else { return false }
     try site.takeOver(held, from: overdue.declaration)
     try forget()
@@ -217,7 +224,7 @@ package final class LeaseRequest: Waiting {
     var holder: LeaseHolder?
     if let held {
       // Taken over from its holder at this moment, so there is none to name.
-      holder = try ifPresent(observed.holder(held)) ?? nil
+      holder = try ifPresent(observed.holder(held, of: site.home)) ?? nil
     }
     let state = holder.map { "with its lease \($0.holding)" } ?? "while it was in use"
     return WormholeError(

@@ -103,7 +103,7 @@ package final class LeaseSite: Sendable {
       }
       isMissing = false
       // Staged as a lease that was taken over, so that it is swept like one after a crash.
-      let staging = layout.prefix + Self.brokenPrefix
+      let staging = layout.isTemporary ? nil : Self.lease + "/" + Self.brokenPrefix
       let made: Void? = try ifPresent(
         home.makeDirectoryIfMissing(layout.held, at: directory(), staging: staging))
       if made == nil { try makeLeaseDirectory() }
@@ -160,7 +160,7 @@ package final class LeaseSite: Sendable {
   }
 
   package func openLeaseDirectory() throws(Errno) -> FileDescriptor {
-    try FileDescriptor.openBeneath(layout.lease, at: try directory(), [.readOnly, .directory])
+    try FileDescriptor.openBeneath(Self.lease, at: try directory(), [.readOnly, .directory])
   }
 }
 
@@ -168,11 +168,11 @@ package final class LeaseSite: Sendable {
 package final class HeldDirectory: Sendable {
   package let descriptor: FileDescriptor
 
-  init(_ descriptor: consuming FileDescriptor) {
+  package init(_ descriptor: consuming FileDescriptor) {
     self.descriptor = descriptor
   }
 
-  func status() throws(Errno) -> FileStatus { try descriptor.status() }
+  package func status() throws(Errno) -> FileStatus { try descriptor.status() }
 
   /// Changes its times, so that a process that has kept the lease does not take it again unseen: on tmpfs
   /// neither a removal nor a creation right after it has to change them. Another user's is not kept.
@@ -181,6 +181,17 @@ package final class HeldDirectory: Sendable {
     _ = try tolerating(
       [.notPermitted], descriptor.setModified(seconds: now.seconds, nanoseconds: now.nanoseconds))
   }
+
+  /// Lets the holder know that a process waits, so that it does not keep the lease open when it ends. The
+  /// sticky bit means nothing else in a directory of one user.
+  func markWaitedFor() throws(Errno) {
+    let mode = try status().permissions
+    guard mode & Self.waitedFor == 0 else { return }
+    // The superuser's, which this user may not mark.
+    _ = try tolerating([.notPermitted], descriptor.setPermissions(mode | Self.waitedFor))
+  }
+
+  static let waitedFor: UInt32 = 0o1000
 
   /// A removed directory has no links, and its holder has lost the lease (rule 4).
   package func isRemoved() throws(Errno) -> Bool { try descriptor.status().links == 0 }
@@ -210,12 +221,27 @@ package protocol LeaseHome: Sendable {
   /// Finishes or undoes the part of a transaction that a holder before this one has left.
   func settle(_ lease: Lease) throws
 
+  /// Returns the holder that an entry of the lease declares.
+  func declaration(_ entry: FileName) -> LeaseDeclaration?
+
+  /// Decides whether a lease may be taken over from an overdue holder, and ends what would otherwise go on
+  /// under it.
+  ///
+  /// - Parameter holder: Nil for one that has declared nothing, or has ended.
+  func mayTakeOver(_ held: HeldDirectory, from holder: LeaseDeclaration?) throws(Errno) -> Bool
+
   var container: ContainerRoot? { get }
 }
 
 extension LeaseHome {
   /// Only a value takes part in transactions.
   package func settle(_ lease: Lease) throws {}
+
+  package func declaration(_ entry: FileName) -> LeaseDeclaration? { LeaseDeclaration(entry) }
+
+  package func mayTakeOver(
+    _ held: HeldDirectory, from holder: LeaseDeclaration?
+  ) throws(Errno) -> Bool { true }
 
   package var container: ContainerRoot? { nil }
 
@@ -244,19 +270,12 @@ package enum LeaseLayout: Sendable {
   /// For a coordinated file: the site is created for one change and removed after it, so that every
   /// file in it costs the creation and the removal of an inode. The lease is in the site itself.
   ///
-  /// There is no `clean`, and a holder looks for the leftovers of takeovers each time (rule 5). And
-  /// its first entry declares the holder, not a file from before. A takeover before that is found in
-  /// the same way as for a holder that was stopped between locking and declaring (rule 3;
-  /// Tests/Models/lease.pml, PASSING).
+  /// The holder's own directory in the lease declares it. A takeover puts that aside and removes the
+  /// empty lease, so no older lease is ever beside it, and there is no `clean`, `broken-` or
+  /// `taken.plist` (Tests/Models/files.pml).
   case passing
 
   var isTemporary: Bool { self == .passing }
-
-  /// The directory of the lease, seen from the site.
-  package var lease: String { isTemporary ? "." : LeaseSite.lease }
-
-  /// The same, as a prefix of a name.
-  var prefix: String { isTemporary ? "" : "lease/" }
 
   /// The site, seen from `held`: ".." is the kernel's own record of the parent, so no link can lead
   /// elsewhere.
@@ -269,6 +288,4 @@ package enum LeaseLayout: Sendable {
   }
 
   package var held: String { isTemporary ? "held" : LeaseSite.held }
-
-  var taken: String { isTemporary ? LeaseSite.note : LeaseSite.taken }
 }

@@ -8,20 +8,40 @@ extension LeaseSite {
   ///
   /// Taking over a lease that is not overdue is safe, too (its holder tries again), so the look and
   /// the rename need not be one step.
-  func takeOver(_ held: HeldDirectory, from victim: LeaseDeclaration?) throws(Errno) {
+  package func takeOver(_ held: HeldDirectory, from victim: LeaseDeclaration?) throws(Errno) {
     guard try names(held) else { return }
     let broken = Self.brokenPrefix + Nonce.next()
     let directory = try directory()
     // Otherwise another breaker came first.
-    guard
-      try ifPresent(rename(layout.held, at: directory, to: layout.prefix + broken, at: directory))
-        != nil
-    else { return }
+    let isTaken =
+      try layout.isTemporary
+      ? putAside(held, from: victim)
+      : ifPresent(
+        rename(layout.held, at: directory, to: Self.lease + "/" + broken, at: directory)) != nil
+    guard isTaken else { return }
     Diagnostics.noteTakeover(
-      of: "lease", path, from: victim.map { LeaseHolder(identity: $0.identity, held: $0.age) },
-      in: containerPath)
+      of: layout.isTemporary ? "file" : "lease", path,
+      from: victim.map { LeaseHolder(identity: $0.identity, held: $0.age) }, in: containerPath)
+    guard !layout.isTemporary else { return }
     try note(victim)
     try clear(broken)
+  }
+
+  /// Takes over a lease that leaves no other name: moves its holder's entries out, and then removes it. After
+  /// the first step the holder can publish nothing that is in its entry, after the second create none.
+  ///
+  /// - Returns: False if another process came first, or has the lease by now.
+  private func putAside(
+    _ held: HeldDirectory, from victim: LeaseDeclaration?
+  ) throws(Errno) -> Bool {
+    let descriptor = held.descriptor.rawValue
+    for entry in try held.descriptor.entries() {
+      // All entries of a process share its lease. One without a living owner is a leftover.
+      let owner = home.declaration(entry.name)?.identity
+      guard owner.map({ $0 == victim?.identity || $0.hasEnded }) ?? true else { continue }
+      _ = try ifPresent(home.setAside(entry.name, at: descriptor))
+    }
+    return try removeIfEmpty(layout.held, at: directory())
   }
 
   /// Removes every lease that was taken over but not yet removed, by any process, and prepared
@@ -46,7 +66,7 @@ extension LeaseSite {
   }
 
   private func clear(_ broken: String) throws(Errno) {
-    let path = layout.prefix + broken
+    let path = Self.lease + "/" + broken
     for _ in 0..<renameRaceLimit {
       do throws(Errno) {
         let victim = try FileDescriptor.openBeneath(
@@ -153,11 +173,11 @@ extension LeaseSite {
     } catch {
       preconditionFailure("numbers and an ASCII name are a property list: \(error)")
     }
-    let staged = layout.prefix + Self.preparedPrefix + Nonce.next()
+    let staged = Self.lease + "/" + Self.preparedPrefix + Nonce.next()
     do throws(Errno) {
       let file = try home.access.createFile(staged, at: try directory())
       try file.writeAll(bytes)
-      try rename(staged, at: try directory(), to: layout.taken, at: try directory())
+      try rename(staged, at: try directory(), to: Self.taken, at: try directory())
     } catch {
       // On a full disk the lease must still be taken over; the note is optional.
       guard error.isLackOfRoom || error == .noSuchFile else { throw error }
@@ -169,7 +189,7 @@ extension LeaseSite {
   func taker(from victim: LeaseDeclaration) throws(Errno) -> LeaseHolder? {
     guard
       let file = try ifPresent(
-        FileDescriptor.openBeneath(layout.taken, at: directory(), [.readOnly, .nonBlocking]))
+        FileDescriptor.openBeneath(Self.taken, at: directory(), [.readOnly, .nonBlocking]))
     else { return nil }
     let bytes = try file.readToEnd(expectedBytes: 0, maximumBytes: 65_536)
     let content: PropertyListValue

@@ -15,8 +15,8 @@ package import WormholeSystem
 ///   /proc/locks names a stopped process, or the default term has passed since our first look, and no
 ///   holder has changed the lease since.
 package struct Observed {
-  struct Overdue {
-    let declaration: LeaseDeclaration?
+  package struct Overdue {
+    package let declaration: LeaseDeclaration?
   }
 
   private var firstSeen: [LeaseDeclaration: ContinuousClock.Instant] = [:]
@@ -30,10 +30,10 @@ package struct Observed {
 
   package init() {}
 
-  mutating func overdue(
-    _ held: HeldDirectory, now: ContinuousClock.Instant
+  package mutating func overdue(
+    _ held: HeldDirectory, of home: any LeaseHome, now: ContinuousClock.Instant
   ) throws(Errno) -> Overdue? {
-    let living = try Self.declarations(in: held).filter { Self.mayLive($0) }
+    let living = try Self.living(in: held, of: home)
     guard !living.isEmpty else {
       firstSeen = [:]
       return try undeclaredIsOverdue(held.status(), now: now) ? Overdue(declaration: nil) : nil
@@ -101,7 +101,7 @@ package struct Observed {
   }
 
   /// Returns whether a shared lock is overdue: it is ignored only if all visible holders are
-  /// stopped (Tests/Models/claims.pml, ANY_STOPPED).
+  /// stopped (Tests/Models/files.pml, ANY_STOPPED).
   package mutating func readersAreOverdue(
     _ file: FileStatus, now: ContinuousClock.Instant
   ) throws(Errno) -> Bool {
@@ -153,20 +153,19 @@ package struct Observed {
   }
 
   /// Returns the process to name to waiters.
-  func holder(_ held: HeldDirectory) throws(Errno) -> LeaseHolder? {
-    for declaration in try Self.declarations(in: held) where Self.mayLive(declaration) {
+  func holder(_ held: HeldDirectory, of home: any LeaseHome) throws(Errno) -> LeaseHolder? {
+    if let declaration = try Self.living(in: held, of: home).first {
       return LeaseHolder(identity: declaration.identity, held: declaration.age)
     }
     guard let visible = try LockTable.current().holders(of: held.status()).first else { return nil }
     return LeaseHolder(visible: visible, held: nil)
   }
 
-  static func declarations(in held: HeldDirectory) throws(Errno) -> [LeaseDeclaration] {
-    try held.descriptor.entries().compactMap { LeaseDeclaration($0.name) }
-  }
-
   // The kernel has released the lock of a dead process, and its leftovers block nothing.
-  private static func mayLive(_ declaration: LeaseDeclaration) -> Bool {
-    !declaration.identity.hasEnded
+  private static func living(
+    in held: HeldDirectory, of home: any LeaseHome
+  ) throws(Errno) -> [LeaseDeclaration] {
+    try held.descriptor.entries().compactMap { home.declaration($0.name) }
+      .filter { !$0.identity.hasEnded }
   }
 }

@@ -23,9 +23,6 @@ final class AccessOpening: Waiting {
   /// In canonical order: the first ones are acquired. Empty before presenters are asked.
   private var items: [Item] = []
   private var conversation: PresenterConversation?
-  /// The outcome, which is reported after the abandoned sites are removed.
-  private var result: Result<AccessSession, any Error>?
-  private let removal = SiteRemoval()
 
   private var acquired: [ItemAccess] { items.compactMap(\.access) }
 
@@ -36,20 +33,12 @@ final class AccessOpening: Waiting {
   }
 
   func step() throws -> WaitingStep<AccessSession> {
-    if result == nil {
-      do {
-        let step = try begin()
-        guard case .done(let session) = step else { return step }
-        result = .success(session)
-      } catch {
-        let cause = acquired.lossBehind(error)
-        giveUp()
-        result = .failure(cause)
-      }
-    }
-    return try removal.step().then {
-      guard let result = result.take() else { preconditionFailure("no step follows the last") }
-      return .done(try result.get())
+    do {
+      return try begin()
+    } catch {
+      let cause = acquired.lossBehind(error)
+      giveUp()
+      throw cause
     }
   }
 
@@ -82,14 +71,11 @@ final class AccessOpening: Waiting {
   }
 
   // Its task was cancelled while it waited.
-  deinit {
-    giveUp()
-    if case .success(let session) = result { session.abandon() }
-  }
+  deinit { giveUp() }
 
   private func giveUp() {
     for item in items {
-      if let access = item.access { access.end(removal) } else { item.acquisition.giveUp() }
+      if let access = item.access { access.end() } else { item.acquisition.giveUp() }
     }
     items = []
     conversation.take()?.finish(published: [:])
@@ -108,7 +94,7 @@ final class AccessOpening: Waiting {
       return Item(
         location: location, requests: indices,
         acquisition: ItemAcquisition(
-          location, kind, item: found[indices[0]]?.item, under: terms, leaving: removal))
+          location, kind, item: found[indices[0]]?.item, under: terms))
     }
     let demands = zip(requests, found).compactMap { request, found in
       found.flatMap { request.presenterDemand(at: $0.place) }
@@ -124,7 +110,7 @@ final class AccessOpening: Waiting {
     after step: WaitingStep<ItemAccess>, of acquisition: ItemAcquisition
   ) throws -> Int? {
     if case .done = step { return nil }
-    // Another process has claimed the directory's contents, and waits for all parts of this access in
+    // Another process keeps the directory's contents, and waits for all parts of this access in
     // it (Tests/Models/contents.pml, KEEP_OTHERS).
     if let directory = acquisition.givesWayTo,
       let first = items.firstIndex(where: { item in
@@ -176,7 +162,7 @@ final class AccessOpening: Waiting {
         }
       }
       // Others may change the item while the copy is read.
-      if item.requests.allSatisfy({ requests[$0].wantsSnapshot }) { access.end(removal) }
+      if item.requests.allSatisfy({ requests[$0].wantsSnapshot }) { access.end() }
     }
     items = []
     conversation?.accessBegins()
@@ -192,15 +178,15 @@ final class AccessOpening: Waiting {
     let directory = items.lazy.compactMap(\.access).first {
       $0.kind.copyMode == .copy && $0.location.contains(access.location)
     }
-    guard let directory, let claim = directory.claim else { return nil }
-    return access.location.moved(from: directory.location, to: ItemPath(claim.copyPath))?.text
+    guard let directory, let entry = directory.entry else { return nil }
+    return access.location.moved(from: directory.location, to: ItemPath(entry.copyPath))?.text
   }
 
   private func path(
     for request: AccessRequest, at asked: ItemPath, _ access: ItemAccess
   ) -> String {
-    if !request.kind.isReading, let claim = access.claim, access.kind.isOnCopy {
-      return claim.copyPath
+    if !request.kind.isReading, let entry = access.entry, access.kind.isOnCopy {
+      return entry.copyPath
     }
     // It was moved during the wait.
     let isMoved = access.location != asked
@@ -237,7 +223,7 @@ struct AccessSession: Sendable {
   func placeInCopy(of item: ItemPath) -> ItemPath? {
     items.lazy.compactMap { access, copy in
       guard let copy else { return nil }
-      let whole = ItemPath(copy.claim.copyPath)
+      let whole = ItemPath(copy.entry.copyPath)
       let isThere = access.kind.copyMode != nil || statusIfVisible(whole.text) != nil
       guard isThere else { return nil }
       return item == access.location ? whole : item.moved(from: access.location, to: whole)
@@ -251,15 +237,14 @@ struct AccessSession: Sendable {
       guard let copy = item.copy else { return nil }
       return path == item.access.location
         ? path.text
-        : path.moved(from: ItemPath(copy.claim.copyPath), to: item.access.location)?.text
+        : path.moved(from: ItemPath(copy.entry.copyPath), to: item.access.location)?.text
     }.first
   }
 
   /// Ends the access without publishing anything.
   func abandon() {
-    let removal = SiteRemoval()
-    for access in accesses { access.end(removal) }
-    for snapshot in snapshots { snapshot.remove(removal) }
+    for access in accesses { access.end() }
+    for snapshot in snapshots { snapshot.remove() }
     conversation?.finish(published: [:])
   }
 }
@@ -276,9 +261,6 @@ final class AccessClosing: Waiting {
   private var current: ItemPublication?
   private var published: [ItemPath: FileStatus?] = [:]
   private var isReadingOver = false
-  /// The outcome, which is reported after the abandoned sites are removed.
-  private var result: Result<Void, any Error>?
-  private let removal = SiteRemoval()
 
   init(_ session: AccessSession) {
     self.session = session
@@ -287,27 +269,23 @@ final class AccessClosing: Waiting {
   }
 
   func step() throws -> WaitingStep<Void> {
-    if result == nil {
-      do {
-        let step = try end()
-        guard case .done = step else { return step }
-        // Before the reacquirers, which may look for the item.
-        for move in session.terms.moves.withLock({ $0 }) {
-          PresenterConversation.reportMove(
-            from: move.from, to: move.to, by: session.presenter)
-        }
-        result = .success(())
-      } catch {
-        if let item = remaining.last?.access.location,
-          let copy = (error as? WormholeError)?.keptCopy
-        {
-          KeptCopies(item: item).report(.gained, copy)
-        }
-        result = .failure(error)
+    do {
+      let step = try end()
+      guard case .done = step else { return step }
+      // Before the reacquirers, which may look for the item.
+      for move in session.terms.moves.withLock({ $0 }) {
+        PresenterConversation.reportMove(from: move.from, to: move.to, by: session.presenter)
       }
       giveUp()
+      return step
+    } catch {
+      if let item = remaining.last?.access.location, let copy = (error as? WormholeError)?.keptCopy
+      {
+        KeptCopies(item: item).report(.gained, copy)
+      }
+      giveUp()
+      throw error
     }
-    return try removal.step().then { .done(try result?.get() ?? ()) }
   }
 
   private func end() throws -> WaitingStep<Void> {
@@ -332,14 +310,14 @@ final class AccessClosing: Waiting {
       }
       // With its locked item, which may be the one to remove.
       current = nil
-      access.end(removal)
+      access.end()
       remaining.removeLast()
       return try end()
     }
   }
 
   private func endInPlace(_ access: ItemAccess) throws {
-    guard access.kind == .locking else { return try access.endInPlace(removal) }
+    guard access.kind == .locking else { return try access.endInPlace() }
     let location = access.location
     let status = try reporting(access.kind.action, path: location.text) {
       let status = try location.status()
@@ -349,7 +327,7 @@ final class AccessClosing: Waiting {
       }
       return status
     }
-    try access.endInPlace(removal)
+    try access.endInPlace()
     published[location] = .some(status)
   }
 
@@ -360,15 +338,13 @@ final class AccessClosing: Waiting {
   private func endReading() throws {
     guard !isReadingOver else { return }
     isReadingOver = true
-    for snapshot in session.snapshots { snapshot.remove(removal) }
-    for item in remaining where item.access.claim == nil {
-      try item.access.endReading(removal)
-    }
+    for snapshot in session.snapshots { snapshot.remove() }
+    for item in remaining where item.access.entry == nil { try item.access.endReading() }
   }
 
   private func giveUp() {
     current = nil
-    for item in remaining { item.access.end(removal) }
+    for item in remaining { item.access.end() }
     remaining = []
     session.conversation?.finish(published: published)
   }

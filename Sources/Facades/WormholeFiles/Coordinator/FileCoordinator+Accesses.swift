@@ -160,7 +160,7 @@ extension FileCoordinator {
   /// - Parameter kind: `.content` for a private copy that is published afterwards, as with
   ///   `writingItemAt`. `.locking` and `.sharing` for the item itself, for programs that cannot
   ///   work on a copy: nothing is published at the end, because changes in place are visible at
-  ///   once, even incomplete ones. Such a program inherits the access (`Claim.descriptor`).
+  ///   once, even incomplete ones. Such a program inherits the access (`ItemAccess.inheritance`).
   /// - Parameter term: how long the accessor may take before others may take the access over; nil:
   ///   as long as this process, or the program that inherited the access, runs.
   package func hold<Result>(

@@ -37,10 +37,9 @@ public final class FileCoordinator: Sendable {
   private struct State {
     /// As it was set, or that of the presenter.
     var purposeIdentifier: String?
-    /// As claims name it. Nil before it is used; then, without an identifier, one that no other
-    /// coordinator has.
+    /// Nil before it is used; then, without an identifier, one that no other coordinator has.
     var purpose: String?
-    /// Whether it was set; other coordinators may then have the same purpose.
+    /// Whether the identifier was set; other coordinators may then have the same purpose.
     var isPurposeShared = false
     /// From before an access looks at an item until its end. While its accessor runs it has a
     /// session; before that, it can be cancelled. A table costs more than searching a few.
@@ -49,7 +48,7 @@ public final class FileCoordinator: Sendable {
     var hasEnded = false
 
     mutating func purposeInUse() -> String {
-      let used = purpose ?? purposeIdentifier.map(ClaimName.purpose) ?? Nonce.next()
+      let used = purpose ?? purposeIdentifier ?? "coordinator-" + Nonce.next()
       purpose = used
       return used
     }
@@ -81,17 +80,18 @@ public final class FileCoordinator: Sendable {
 
   private static let process = Nonce.next()
 
-  /// The purpose of the accesses: accesses of one purpose never wait for each other, even across
-  /// processes. If two of them change one item at the same time, the first is published, and the
-  /// second throws `conflict`: no change is lost without an error. Accesses for replacing, which do
-  /// not look at the item, replace the current item.
+  /// The purpose of the accesses: accesses of one purpose in one process never wait for each other. If
+  /// two of them change one item at the same time, the first is published, and the second throws
+  /// `conflict`: no change is lost without an error. Accesses for replacing, which do not look at the
+  /// item, replace the current item. Accesses of other processes are waited for, whatever their
+  /// purpose.
   ///
   /// Initially unique for each coordinator, and equal for all coordinators of a presenter. Set it
   /// once, before the first access, to a non-empty string, and not for a coordinator that was made
   /// for a presenter. Anything else is an event of `Diagnostics`, and changes nothing.
   public var purposeIdentifier: String {
     get {
-      state.withLock { $0.purposeIdentifier ?? ClaimName.identifier(ofOwn: $0.purposeInUse()) }
+      state.withLock { $0.purposeInUse() }
     }
     set {
       let obstacle = state.withLock { state -> String? in
@@ -161,7 +161,6 @@ extension FileCoordinator {
       for other in state.accesses { other.terms.meetCompanion() }
       let terms = AccessTerms(
         purpose: state.purposeInUse(),
-        isPurposeShared: state.isPurposeShared,
         enclosing: Set(Self.running.map(\.terms.purpose)),
         hasCompanions: filePresenter != nil || state.isPurposeShared || !state.accesses.isEmpty,
         term: term, until: deadline ?? .now + Self.standardWait, durability: durability)
@@ -176,14 +175,14 @@ extension FileCoordinator {
     guard filePresenter == nil, !options.contains(.forUploading), RegisteredPresenter.areNone,
       url.isFileURL,
       let purpose = state.withLock({ state in
-        state.hasEnded || state.isPurposeShared ? nil : state.purposeInUse()
+        state.hasEnded ? nil : state.purposeInUse()
       })
     else { return nil }
     let request = AccessRequest.reading(url, options)
     let item = ItemPath(request.path)
     do throws(Errno) {
       guard let (lock, containers) = try ItemLock.undisturbed(item) else { return nil }
-      lock.isRead(for: purpose)
+      lock.isUsed(for: purpose)
       return PresenterConversation.mustAsk(in: containers, beforeReading: item, request.kind)
         ? nil : lock
     } catch {

@@ -24,7 +24,8 @@ extension CommandDescription {
         \(ProgramName.called) lock 'a b' -- sh -c 'sort -u "$1" -o "$1"' sh {}
 
       With --shared others may share the file, but nobody may change it, and {} stands for the file \
-      itself. Unlike with flock(1), the directory must be writable then, too.
+      itself. A missing file is locked for this command alone. When the command has been stopped for 50 \
+      milliseconds, others may change the file, and do not end it.
 
       With --name instead of FILE, the lock is that of a name in the container, and on etcd it excludes all \
       machines. 'presence list' shows its holder, alone. The command is killed together with this program. \
@@ -102,6 +103,9 @@ extension CommandDescription {
     if isOfName == (arguments.text("file") != nil) { return "give either a file or --name" }
     if isOfName, ["shared", "term", "grace"].contains(where: arguments.isGiven) {
       return "--shared, --term and --grace are for files"
+    }
+    if arguments.has("shared"), let option = ["term", "grace"].first(where: arguments.isGiven) {
+      return "--\(option) is for a file that is not shared"
     }
     if arguments.isGiven("term"), arguments.isGiven("grace") {
       return "--term and --grace exclude each other: one lets others in, the other keeps them out"
@@ -276,15 +280,15 @@ struct LockedRun {
     let interruption = try Interruption(quits: true, adopts: true)
     // A process that was stopped until now may have lost the lock, and there was no command to end then.
     if let loss = try access.loss() { throw LostBeforeStart(error: loss) }
-    if let grace { try reporting(cannot: "keep \(file)", access.claim?.wish(grace: grace)) }
+    if let grace { try reporting(cannot: "keep \(file)", access.entry?.wish(grace: grace)) }
     do {
-      let inherited = isOnCopy ? nil : access.claim
+      let inherited = isOnCopy ? nil : try access.inheritance
       let child = try command.start(
         variables: [Self.fileVariable: path], inheriting: inherited?.descriptor,
         endsWithParent: isOnCopy)
       var loss: WormholeError?
       do {
-        try inherited?.handOn(toProcess: child.processID)
+        if inherited != nil { try access.entry?.handOn(toProcess: child.processID) }
       } catch let error as WormholeError {
         // The command was killed before the takeover, or the takeover was just before its start:
         // then nothing else ends it.
@@ -295,7 +299,7 @@ struct LockedRun {
         environment.report("\(error)")
       }
       var renewal = ContinuousClock.now + Self.renewalInterval
-      let work = try inherited.map { claim throws(Errno) in CommandWork.heirs(try claim.status()) }
+      let work = inherited.map { CommandWork.heirs($0.file) }
       let termination = try child.waitForEnd(interruption, work: work ?? .tree) {
         guard loss == nil else { return false }
         // After an error, such as no descriptors, the command continues; its end is the next check.
@@ -317,7 +321,7 @@ struct LockedRun {
     _ access: ItemAccess, _ renewal: inout ContinuousClock.Instant, process: Int32
   ) throws -> WormholeError? {
     if let loss = try access.loss() { return loss }
-    if isOnCopy { try access.claim?.follow(process) }
+    if isOnCopy { try access.entry?.follow(process) }
     if term == nil, .now >= renewal {
       renewal = .now + Self.renewalInterval
       try access.renew()

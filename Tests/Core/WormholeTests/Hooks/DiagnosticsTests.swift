@@ -150,16 +150,15 @@ struct DiagnosticsTests {
   }
 
   @Test("have the access to a file that is taken over, and the wait for it")
-  func claims() throws {
+  func files() throws {
     let observer = try observer()
     let file = directory.path + "/f"
     let holder = try stopped("writing \(file)", "inside")
     #expect(try observer.ask("writing \(file) put=x") == "done")
     expect(
       try observer.ask("events takeover"), begins: "1 notice ",
-      has: ["from=process \(holder.processID)", "path=\(file)", "state=stopped", "what=claim"])
-    // Besides, it may have waited for a lease for a moment.
-    #expect(try observer.ask("measured wait claim") == "1 outcome=done what=claim timed")
+      has: ["from=process \(holder.processID)", "path=\(file)", "state=stopped", "what=file"])
+    #expect(try observer.ask("measured wait file") == "1 outcome=done what=file timed")
   }
 
   @Test("cost nothing as long as nobody wants them, and every error is an event then")

@@ -10,6 +10,7 @@ import WormholeToolkit
 @Suite("A holder of a lease is overdue", .blocking)
 struct ObservedTests {
   let directory: TemporaryDirectory
+  private let home: any LeaseHome
   let held: HeldDirectory
   let start = ContinuousClock.now
 
@@ -20,13 +21,14 @@ struct ObservedTests {
     let site = LeaseSite(
       directory: SharedDescriptor(try value.directory.openOrMake()), home: value.container.root,
       path: value.path)
+    home = site.home
     held = try site.openHeld()
   }
 
   private func overdue(
     _ observed: inout Observed, after time: Duration
   ) throws -> Observed.Overdue? {
-    try observed.overdue(held, now: start + time)
+    try observed.overdue(held, of: home, now: start + time)
   }
 
   private var now: UInt64 { bootTimeNanoseconds() / 1_000_000 }
@@ -76,8 +78,8 @@ struct ObservedTests {
     let name = try declare(.current, since: 0, term: min(before, 5_000))
     var observed = Observed()
     #expect(try overdue(&observed, after: .zero)?.declaration?.name == name)
-    #expect(try observed.holder(held)?.processID == Program.processID)
-    let age = try #require(try observed.holder(held)?.held)
+    #expect(try observed.holder(held, of: home)?.processID == Program.processID)
+    let age = try #require(try observed.holder(held, of: home)?.held)
     #expect(age >= .milliseconds(before))
   }
 
@@ -88,7 +90,7 @@ struct ObservedTests {
     #expect(try overdue(&observed, after: .zero) == nil)
     #expect(try overdue(&observed, after: .milliseconds(999)) == nil)
     #expect(try overdue(&observed, after: .milliseconds(1_000)) != nil)
-    #expect(try observed.holder(held)?.state == .unknown)
+    #expect(try observed.holder(held, of: home)?.state == .unknown)
   }
 
   /// A healthy holder used to lose its lease after an hour.
@@ -142,7 +144,7 @@ struct ObservedTests {
     try eventually("it is dead") { ProcessStatus.of(holder.processID)?.isDead != false }
     var observed = Observed()
     #expect(try overdue(&observed, after: .zero) == nil)
-    #expect(try observed.holder(held) == nil, "a dead process blocks nothing")
+    #expect(try observed.holder(held, of: home) == nil, "a dead process blocks nothing")
   }
 
   @Test("when the lock had no declaration for the default term, or a stopped process has it")
@@ -242,9 +244,9 @@ struct ObservedTests {
     var observed = Observed()
     try Faults.$plan.withValue(plan) {
       let start = ContinuousClock.now
-      _ = try observed.overdue(held, now: start)
-      let early = try observed.overdue(held, now: start + .seconds(1))
-      let late = try observed.overdue(held, now: start + .seconds(3))
+      _ = try observed.overdue(held, of: site.home, now: start)
+      let early = try observed.overdue(held, of: site.home, now: start + .seconds(1))
+      let late = try observed.overdue(held, of: site.home, now: start + .seconds(3))
       let found = [early.map { _ in 1 } == 1, late.map { _ in 1 } == 1]
       #expect(found == [false, true])
     }

@@ -24,7 +24,7 @@
       }
     }
 
-    /// The directories above, each of which may be claimed; the root cannot be.
+    /// The directories above, whose contents may be kept; the root's cannot be.
     private var above: Int {
       get throws { try scene.location("a").ancestors.count - 1 }
     }
@@ -36,7 +36,7 @@
         [try PresenterDemand(path: scene.location("a"), kind: request.kind)],
         by: ObjectIdentifier(coordinator))
       let terms = AccessTerms(
-        purpose: ClaimName.purpose(of: "cost"), term: .seconds(60), until: .now + .seconds(60))
+        purpose: "cost", term: .seconds(60), until: .now + .seconds(60))
       let plan = Faults.Plan { _, _ in .proceed }
       try Faults.$plan.withValue(plan) {
         let session = try AccessOpening([request], under: terms, for: coordinator).run()
@@ -100,17 +100,17 @@
     }
 
     @Test(
-      "Changing a small file takes 57 calls, two of them against links, and one for each directory above"
+      "Changing a small file takes 43 calls, two of them against links, and one for each directory above"
     )
     func writing() throws {
-      try scene.expectLeast(57 + above) { try isForgotten() ? try callsOfChange() : nil }
+      try scene.expectLeast(43 + above) { try isForgotten() ? try callsOfChange() : nil }
       #expect(try scene.text("a") == "new")
     }
 
     @Test("Changing it again takes one call for all directories above")
     func writingAgain() throws {
       let location = try scene.location("a")
-      try scene.expectLeast(58) {
+      try scene.expectLeast(44) {
         DirectoriesAbove.isRemembered(location) ? try callsOfChange() : nil
       }
     }
@@ -118,7 +118,7 @@
     @Test("Changing it again and again makes and removes no directory")
     func writingAgainAndAgain() throws {
       let location = try scene.location("a")
-      try scene.expectLeast(38) {
+      try scene.expectLeast(33) {
         DirectoriesAbove.isRemembered(location) ? try callsOfNextChange() : nil
       }
     }

@@ -74,7 +74,7 @@ struct CrowdTests {
       for _ in 0..<40 {
         let isFirst = Atomic(true)
         let plan = Faults.Plan { call, _ in
-          // It is about to find the writer's claim.
+          // It is about to find the writer.
           if call == .getdents64, isFirst.exchange(false, ordering: .relaxed) { _ = looked.next() }
           return .proceed
         }
@@ -90,10 +90,10 @@ struct CrowdTests {
           }
         }
       }
-      let claims = scene.items + "/."
+      let sites = scene.items + "/."
       try eventually("all have looked, and one watches") {
         let open = try RaceScene.open(by: getpid())
-        return looked.value == 40 && open.count { $0.hasPrefix(claims) } < 5
+        return looked.value == 40 && open.count { $0.hasPrefix(sites) } < 5
       }
       #expect(read.value == 0)
       #expect(try writer.ask("leave") == "done")
@@ -106,7 +106,7 @@ struct CrowdTests {
   func line() throws {
     let location = try ItemPath.find(directory.path + "/item", followingLink: false).place
     let places = (0..<1_000).map { _ in
-      ClaimLinePlace(at: location, isReading: false, WakeLatch())
+      LinePlace(at: location, isReading: false, WakeLatch())
     }
     for (number, place) in places.enumerated() {
       #expect(place.nextLook(until: soon) == nil)

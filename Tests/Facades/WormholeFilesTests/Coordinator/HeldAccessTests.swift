@@ -44,25 +44,25 @@ struct HeldAccessTests {
     #expect(try Data(contentsOf: file) == Data("second".utf8))
   }
 
-  @Test("A sign of life gives its claim another name, and nothing else", arguments: [true, false])
+  @Test("A sign of life gives its entry another name, and nothing else", arguments: [true, false])
   func renewed(_ isOnCopy: Bool) throws {
     let (directory, file) = try scene()
-    func claims() -> [String] {
+    func entries() -> [String] {
       directory.listing.components(separatedBy: .whitespacesAndNewlines)
-        .filter { $0.contains("/claim-") && !$0.hasSuffix("/file") }
+        .filter { $0.contains("/held/") && !$0.hasSuffix("/file") }
     }
     try FileCoordinator().hold(
       itemAt: file, for: isOnCopy ? .content : .locking, until: nil, term: nil
     ) { copy, access in
-      let before = claims()
+      let before = entries()
       try access.renew()
-      #expect(Set(before).isDisjoint(with: claims()) && before.count == 1, "\(before)")
-      #expect(claims().count == 1)
+      #expect(Set(before).isDisjoint(with: entries()) && before.count == 1, "\(before)")
+      #expect(entries().count == 1)
       #expect(try access.loss() == nil)
       #expect(throws: WormholeError.self) {
         try FileCoordinator().coordinate(writingItemAt: file, until: .now) { _ in }
       }
     }
-    #expect(claims() == [])
+    #expect(entries() == [])
   }
 }

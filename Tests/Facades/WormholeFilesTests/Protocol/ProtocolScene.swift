@@ -43,9 +43,7 @@ struct ProtocolScene {
   ) throws -> ItemAcquisition {
     ItemAcquisition(
       try location(name), kind,
-      under: AccessTerms(
-        purpose: ClaimName.purpose(of: Nonce.next()), term: .seconds(60), until: deadline),
-      leaving: SiteRemoval())
+      under: AccessTerms(purpose: Nonce.next(), term: .seconds(60), until: deadline))
   }
 
   /// Takes steps, with their short pauses, until one waits for other processes or is the last.

@@ -8,8 +8,8 @@ import WormholeToolkit
 
 @testable import WormholeFiles
 
-/// The rules whose absence Tests/Models/claims.pml and contents.pml detect, in the code.
-@Suite("The protocol of claims", .blocking)
+/// The rules whose absence Tests/Models/files.pml and contents.pml detect, in the code.
+@Suite("The protocol of coordinated files", .blocking)
 struct ProtocolTests {
   let scene: ProtocolScene
 
@@ -20,7 +20,7 @@ struct ProtocolTests {
   private static let most = 400
 
   /// It used to be lost: an access that looked for the place of the directory before it looked for
-  /// claims of its contents published into the old directory.
+  /// those that keep its contents published into the old directory.
   @Test("A publication is in the directory, whenever that is replaced meanwhile")
   func replacedAtEachCall() throws {
     let scene = scene
@@ -57,29 +57,17 @@ struct ProtocolTests {
     Issue.record("more than \(Self.most) calls")
   }
 
-  /// It used to look again and again without a pause, because a missing item has nothing to watch.
-  @Test("The publication of a new item waits for those that share its place")
+  /// A missing item has nothing to lock, so a program that shares it has it alone.
+  @Test("The publication of a new item waits for a program that shares its place")
   func publishedWhileShared() throws {
-    let (file, coordinator) = (scene.url("x"), FileCoordinator())
-    let terms = AccessTerms(
-      purpose: ClaimName.purpose(of: "other"), term: .seconds(60), until: .now + .seconds(60))
-    var closing: AccessClosing?
-    try FileCoordinator().hold(itemAt: file, for: .sharing, until: nil, term: nil) { _, _ in
-      let session = try AccessOpening([.writing(file, [])], under: terms, for: coordinator).run()
-      try Data("new".utf8).write(to: session.urls[0])
-      let work = AccessClosing(session)
-      closing = work
-      var (steps, unpaused) = (0, 0)
-      // A process that is being started has a copy of each lock for a moment, so a lease may be busy.
-      while steps < 100, case .spin(let pause) = try work.step() {
-        steps += 1
-        if pause == .zero { unpaused += 1 } else { pauseThread(pause) }
-      }
-      #expect(steps < 100 && unpaused < 10, "it never waits")
-    }
-    try closing?.run()
-    #expect(try scene.text("x") == "new")
-    #expect(try scene.names() == ["x"], "\(scene.directory.listing)")
+    let file = scene.url("x")
+    let writer = try scene.acquisition("x", .content, until: soon)
+    let isWaiting = try FileCoordinator().hold(
+      itemAt: file, for: .sharing, until: nil, term: nil
+    ) { _, _ in try scene.isWaiting(writer) }
+    #expect(isWaiting)
+    try writer.run().end()
+    #expect(try scene.names() == [], "\(scene.directory.listing)")
   }
 
   /// Before Linux 6.13 a time can tell two writes apart only if the clock has ticked in between, so a
@@ -101,36 +89,29 @@ struct ProtocolTests {
     }
   }
 
-  /// The taker's lease may be older than the end of the term; the late owner used to see only that.
-  @Test("An owner whose term was over learns that from the taker, however old the taker's lease is")
+  @Test("An owner whose term was over learns that, and who took it over")
   func takenAtItsTerm() throws {
     try scene.write("old", "x")
-    let site = try ItemSite.openOrMake(scene.location("x"))
-    let term = Duration.milliseconds(100)
-    let claim = try site.leaseRequest(until: .now + .seconds(20)).run().using { lease in
-      try Claim.make(
-        ClaimName(
-          kind: .copying, coversContents: false,
-          declaration: LeaseDeclaration(term: term), purpose: "other"),
-        at: site, under: lease)
-    }
-    try site.leaseRequest(until: .now + .seconds(20)).run().using { lease in
-      try eventually("the term is over") { claim.name.isPastItsTerm }
-      #expect(try site.takeOver(claim.name, isAlive: true, under: lease))
-    }
-    let error = claim.overtaken()
+    let terms = AccessTerms(purpose: "late", term: .milliseconds(100), until: soon)
+    let late = try ItemAcquisition(try scene.location("x"), .content, under: terms).run()
+    let taker = try scene.acquisition("x", .content, until: soon).run()
+    let error = try #require(try late.loss())
     #expect("\(error)".contains("its term of 0.1 s was over"), "\(error)")
+    #expect(error.holder?.processID == Program.processID, "\(error)")
+    taker.end()
+    late.end()
+    #expect(try scene.names() == ["x"], "\(scene.directory.listing)")
   }
 
   /// It used to end only by a deadline: the inner access gave way with the item that it was waiting
   /// for, but kept the others that the directory's owner waited for.
-  @Test("An access to two items in a directory that another claims gives way with both")
+  @Test("An access to two items in a directory that another keeps gives way with both")
   func givesWayWithAll() throws {
     try scene.makeDirectory("d")
     let other = try scene.acquisition("d/b", .content).run()
     let requests = ["d/a", "d/b"].map { AccessRequest.writing(scene.url($0), []) }
     let terms = AccessTerms(
-      purpose: ClaimName.purpose(of: "pair"), term: .seconds(60), until: .now + .seconds(60))
+      purpose: "pair", term: .seconds(60), until: .now + .seconds(60))
     let pair = AccessOpening(requests, under: terms, for: FileCoordinator())
     guard case .wait = try scene.step(pair) else {
       Issue.record("the second item is in use")
@@ -186,29 +167,8 @@ struct ProtocolTests {
     Issue.record("more than \(Self.most) calls")
   }
 
-  /// It used to block in the step for up to a quarter of a second.
-  @Test("A site whose lease another process has is removed in steps that do not block")
-  func removalInSteps() throws {
-    let access = try scene.acquisition("a", .content).run()
-    let site = try #require(try ItemSite.open(try scene.location("a")))
-    // A child that another test is just starting may keep the lock of the last lease for a moment.
-    var lease: Lease? = try LeaseRequest(
-      site: site.lease, term: .seconds(60), deadline: .now + .seconds(60)
-    ).run()
-    let removal = SiteRemoval()
-    access.end(removal)
-    guard case .spin = removal.step() else {
-      Issue.record("the lease is held")
-      return
-    }
-    withExtendedLifetime(lease) {}
-    lease = nil
-    while removal.step().block() == nil {}
-    #expect(try scene.names() == [], "\(scene.directory.listing)")
-  }
-
   /// It used to be granted: items from before giving way were not examined again.
-  @Test("An access that claims contents again, after giving way, examines all of them again")
+  @Test("An access that keeps contents again, after giving way, examines all of them again")
   func looksAgain() throws {
     try scene.makeDirectory("o")
     try scene.makeDirectory("o/d")
@@ -227,7 +187,7 @@ struct ProtocolTests {
     #expect(try scene.isWaiting(owner))
     for access in began { access.end() }
     guard case .done(let access) = try scene.step(owner) else {
-      Issue.record("no claim is left")
+      Issue.record("nobody is left")
       return
     }
     access.end()
@@ -312,8 +272,6 @@ struct ProtocolTests {
     #expect(try scene.names() == ["a"])
   }
 
-  /// It used to be left behind: the owner found the lease in use, and the holder of the lease gave
-  /// up.
   @Test("Nothing is left if one gives up while the other leaves")
   func givesUp() throws {
     try scene.write("old", "a")
@@ -358,27 +316,6 @@ struct ProtocolTests {
     Issue.record("more than \(Self.most) calls")
   }
 
-  #if DEBUG
-    /// It used to be left behind: a child that was being started still had the lease locked.
-    @Test("Nothing is left if the lease stays locked for a moment without a holder")
-    func lockedByNobody() throws {
-      try scene.write("old", "a")
-      let owner = try scene.acquisition("a", .content).run()
-      let tries = Mutex(0)
-      // More than the number of attempts before another look.
-      let plan = Faults.Plan { call, _ in
-        guard call == .flock else { return .proceed }
-        return tries.withLock { tries in
-          tries += 1
-          return tries <= 40 ? .fail(.wouldBlock) : .proceed
-        }
-      }
-      Faults.$plan.withValue(plan) { owner.end() }
-      #expect(tries.withLock { $0 } > 40)
-      #expect(try scene.names() == ["a"], "\(scene.directory.listing)")
-    }
-  #endif
-
   /// It used to stay until the access after the next one.
   @Test("An access that is dropped while it waits leaves nothing")
   func dropped() throws {
@@ -391,12 +328,5 @@ struct ProtocolTests {
     #expect(try scene.names() == ["d"], "\(scene.directory.listing)")
     inside.end()
     #expect(try scene.names("d") == [])
-  }
-}
-
-extension Lease {
-  /// Runs a closure while the lease is held.
-  fileprivate func using<Result>(_ body: (Lease) throws -> Result) rethrows -> Result {
-    try withExtendedLifetime(self) { try body(self) }
   }
 }

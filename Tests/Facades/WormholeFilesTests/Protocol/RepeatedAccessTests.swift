@@ -33,10 +33,10 @@ struct RepeatedAccessTests {
 
   // this process               another owner
   // has read the file
-  //                            claims the contents of a directory above
+  //                            has a directory above, with its contents
   // wants the file: gives way
-  @Test("A claim of the contents of a directory above is seen", arguments: ["d", "d/e"])
-  func claimAbove(_ directory: String) throws {
+  @Test("An access that keeps the contents of a directory above is seen", arguments: ["d", "d/e"])
+  func keptAbove(_ directory: String) throws {
     let url = scene.url("d/e/a")
     try FileCoordinator().coordinate(readingItemAt: url) { _ in }
     try remember()
@@ -53,7 +53,7 @@ struct RepeatedAccessTests {
 
   // this process               another owner
   // reads the file, remembered
-  //                            claims the contents: waits for the reader
+  //                            keeps the contents: waits for the reader
   @Test("A reader that has not looked is seen by the owner of a directory above")
   func readerIsSeen() throws {
     try remember()

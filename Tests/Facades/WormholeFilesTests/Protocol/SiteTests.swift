@@ -16,11 +16,12 @@ struct SiteTests {
     scene = try ProtocolScene()
   }
 
-  /// It used to keep the site for ever.
-  @Test("The remains of a process that died while it took the lease over do not keep the site")
-  func deadBreaker() throws {
+  @Test("What a process put aside and did not remove, because it died, does not keep the site")
+  func deadTaker() throws {
     let access = try scene.acquisition("a", .content).run()
-    try scene.write("", ".coordination-a/prepared-dead")
+    try scene.makeDirectory(".coordination-a/trash-1")
+    try scene.write("", ".coordination-a/trash-1/a")
+    try scene.write("", ".coordination-a/trash-2")
     access.end()
     #expect(try scene.names() == [], "\(scene.directory.listing)")
   }
@@ -30,7 +31,7 @@ struct SiteTests {
     try scene.makeDirectory("d")
     let site = try ItemSite.openOrMake(try scene.location("d/x"))
     try FileManager.default.moveItem(at: scene.url("d"), to: scene.url("e"))
-    SiteRemoval().add(site)
+    site.leave()
     #expect(try scene.names("e") == [], "\(scene.directory.listing)")
   }
 

@@ -124,17 +124,19 @@ struct CompanionsTests {
     #expect(try scene.text("a") == "second")
   }
 
-  @Test("of two processes with one purpose: the second one is refused")
-  func processes() throws {
-    let (first, second) = (try scene.participant(), try scene.participant())
-    for participant in [first, second] {
-      #expect(try participant.ask("writing \(scene.path("a")) purpose=p").hasPrefix("inside "))
+  @Test("of two coordinators with one purpose: the second one is refused")
+  func coordinators() throws {
+    let coordinators = (0..<2).map { _ in FileCoordinator() }
+    for coordinator in coordinators { coordinator.purposeIdentifier = "p" }
+    let error = #expect(throws: WormholeError.self) {
+      try coordinators[1].coordinate(writingItemAt: scene.url("a"), until: .now) { copy in
+        try coordinators[0].coordinate(writingItemAt: scene.url("a"), until: .now) {
+          try ItemText.write("first", to: $0.path)
+        }
+        try ItemText.write("second", to: copy.path)
+      }
     }
-    for (participant, text) in [(first, "first"), (second, "second")] {
-      #expect(try participant.ask("put \(text)") == "done")
-    }
-    #expect(try first.ask("leave") == "done")
-    #expect(try second.ask("leave").hasPrefix("error conflict"))
+    #expect(error?.code == .conflict)
     #expect(try scene.text("a") == "first")
   }
 

@@ -22,9 +22,9 @@ struct GivingUpTests {
 
   /// Waits until this process waits for the holder of an item.
   private func waitUntilWaiting(_ name: String) throws {
-    let prefix = ItemSite.path(of: ItemPath(scene.path(name))) + "/" + ClaimName.prefix
+    let lease = ItemSite.path(of: ItemPath(scene.path(name))) + "/held"
     try eventually("this process waits for \(name)") {
-      try RaceScene.open(by: Program.processID).contains { $0.hasPrefix(prefix) }
+      try RaceScene.open(by: Program.processID).contains(lease)
     }
   }
 
@@ -55,7 +55,7 @@ struct GivingUpTests {
     try scene.expectOnly(["a", "b"])
   }
 
-  @Test("by cancelling its task fails, and its other items are free and without claims")
+  @Test("by cancelling its task fails, and its other items are free, without entries")
   func cancelledTask() async throws {
     #expect(try holder.ask("writing \(scene.path("b")) term=600").hasPrefix("inside "))
     let urls = (scene.url("a"), scene.url("b"))
@@ -68,7 +68,7 @@ struct GivingUpTests {
     waiting.cancel()
     await #expect(throws: CancellationError.self) { try await waiting.value }
     // The thread that made its last step may be the last to release it.
-    try eventually("a is free") { try scene.claims("a").isEmpty }
+    try eventually("a is free") { try scene.entries("a").isEmpty }
     #expect(try holder.ask("leave") == "done")
     try scene.expectOnly(["a", "b"])
   }
@@ -91,7 +91,7 @@ struct GivingUpTests {
     writing.cancel()
     await #expect(throws: CancellationError.self) { try await writing.value }
     // The thread that made its last step may be the last to release it.
-    try eventually("a is free") { try scene.claims("a").isEmpty }
+    try eventually("a is free") { try scene.entries("a").isEmpty }
     #expect(try holder.ask("leave") == "done")
     #expect(try scene.text("a") == "old")
     try scene.expectOnly(["a", "b"])

@@ -85,25 +85,41 @@ struct IntentsTests {
     try scene.expectOnly(["a", "b", "c", "d"])
   }
 
-  // first                      second                     this process
+  // first                      second
   // inside a for "p"
-  //                            inside a for "p", too
-  //                                                       another purpose: waits
-  @Test("of one purpose never wait for each other, in two processes")
-  func purposes() throws {
-    for kind in ["writing", "replacing", "moving", "reading"] {
-      #expect(try first.ask("\(kind) \(scene.path("a")) purpose=p").hasPrefix("inside "))
-      let same = try second.ask("writing \(scene.path("a")) purpose=p wait=0")
-      #expect(same.hasPrefix("inside "), "\(kind): \(same)")
-      #expect(throws: WormholeError.self) {
-        try FileCoordinator().coordinate(
-          writingItemAt: scene.url("a"), options: .forMoving, until: .now
-        ) { _ in }
+  //                            inside a for "p": waits
+  @Test("of one purpose wait for each other in two processes", arguments: ["writing", "moving"])
+  func purposes(kind: String) throws {
+    #expect(try first.ask("\(kind) \(scene.path("a")) purpose=p").hasPrefix("inside "))
+    let refusal = try second.ask("writing \(scene.path("a")) purpose=p wait=0")
+    #expect(refusal.hasPrefix("error timedOut "), "\(kind): \(refusal)")
+    #expect(try first.ask("leave") == "done")
+    #expect(try second.ask("writing \(scene.path("a")) purpose=p put=new") == "done")
+    #expect(try scene.text("a") == "new")
+    try scene.expectOnly(["a", "b", "c"])
+  }
+
+  // this process: inside a for "p"; another coordinator for "p" is inside, too
+  @Test("of one purpose never wait for each other in one process")
+  func purposesHere() throws {
+    let (outer, inner) = (FileCoordinator(), FileCoordinator())
+    for coordinator in [outer, inner] { coordinator.purposeIdentifier = "p" }
+    let write: (String) throws -> Void = { text in
+      try inner.coordinate(writingItemAt: scene.url("a"), until: .now) {
+        try ItemText.write(text, to: $0.path)
       }
-      #expect(try second.ask("put \(kind)") == "done")
-      #expect(try second.ask("leave") == "done")
-      #expect(try scene.text("a") == kind)
-      #expect(try first.ask("leave") == "done")
+      #expect(try scene.text("a") == text)
+    }
+    try outer.coordinate(readingItemAt: scene.url("a")) { _ in try write("beside a reader") }
+    for options in [WritingOptions(), .forMoving, .inPlace] {
+      try outer.coordinate(writingItemAt: scene.url("a"), options: options) { _ in
+        try write("\(options.rawValue)")
+        #expect(throws: WormholeError.self) {
+          try FileCoordinator().coordinate(
+            writingItemAt: scene.url("a"), options: .forMoving, until: .now
+          ) { _ in }
+        }
+      }
     }
     try scene.expectOnly(["a", "b", "c"])
   }

@@ -17,8 +17,7 @@ struct KeptSitesTests {
   }
 
   private func isKept(_ name: String = "a") throws -> Bool {
-    guard try scene.claims(name) == ["held"] else { return false }
-    return try RaceScene.names(scene.path(".coordination-\(name)/held")).count == 1
+    try scene.entries(name) == ["spare"]
   }
 
   /// Changes an item so often in a row that its site is kept, if the machine is not too slow.
@@ -82,7 +81,7 @@ struct KeptSitesTests {
     let site = try keep()
     let left = try RaceScene.names(scene.path(".coordination-a/held"))
     #expect(left.count == 1 && left.allSatisfy { LeaseDeclaration(FileName($0)) == nil }, "\(left)")
-    SiteRemoval().add(site)
+    site.removeKept()
     try scene.expectOnly(["a"])
   }
 
@@ -142,12 +141,12 @@ struct KeptSitesTests {
     let keeper = try forkedKeeper()
     let spare = try fileStatus(scene.path(".coordination-a/held/spare"))
     #expect(try keeper.ask("writing \(scene.path("a"))").hasPrefix("inside "))
-    let claim = try #require(try scene.claims("a").first { $0 != "held" })
-    let status = try fileStatus(scene.path(".coordination-a/\(claim)"))
+    let entry = try #require(try scene.entries("a").first { $0 != "spare" })
+    let status = try fileStatus(scene.path(".coordination-a/held/\(entry)"))
     #expect(!status.isSameFile(as: spare))
     #expect(try keeper.ask("leave") == "done")
     try keep("a", by: keeper)
-    try eventually("it is removed") { try scene.claims("a") == [] }
+    try eventually("it is removed") { try scene.entries("a") == [] }
     try endChild(of: keeper)
     #expect(try keeper.ask("writing \(scene.path("a")) append=+") == "done")
     #expect(try scene.text("a") == "child+")

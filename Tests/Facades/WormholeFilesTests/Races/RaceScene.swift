@@ -62,39 +62,33 @@ struct RaceScene {
 
   // MARK: Gates
 
-  /// Returns the entries in an item's site; empty if there is none.
-  func claims(_ name: String) throws -> [String] {
+  /// Returns the entries in an item's lease; empty if there is none.
+  func entries(_ name: String) throws -> [String] {
     let location = try ItemPath.find(path(name), followingLink: false).place
     do {
-      return try Self.names(ItemSite.path(of: location))
+      return try Self.names(ItemSite.path(of: location) + "/held")
     } catch let error as Errno where error == .noSuchFile {
       return []
     }
   }
 
-  /// Waits until a process has met another process's claim of an item, and so waits for it.
+  /// Waits until a process has met another process's lease of an item, and so waits for it.
   func waitUntil(_ participant: Participant, waitsFor name: String) throws {
     let location = try ItemPath.find(path(name), followingLink: false).place
-    let prefix = ItemSite.path(of: location) + "/" + ClaimName.prefix
+    let lease = ItemSite.path(of: location) + "/held"
     try eventually("process \(participant.processID) waits for \(name)") {
-      try Self.open(by: participant.processID).contains {
-        $0.hasPrefix(prefix) && !$0.hasSuffix(" (deleted)") && !Self.isOwn($0, participant)
+      let isHolder = try entries(name).contains {
+        EntryName(FileName($0))?.declaration.identity.processID == participant.processID
       }
+      return try !isHolder && Self.open(by: participant.processID).contains(lease)
     }
-  }
-
-  private static func isOwn(_ path: String, _ participant: Participant) -> Bool {
-    guard let slash = path.lastIndex(of: "/"),
-      let name = ClaimName(FileName(String(path[path.index(after: slash)...])))
-    else { return false }
-    return name.declaration.identity.processID == participant.processID
   }
 
   /// Waits until a process has begun to publish an item: present readers block it, and new ones
   /// wait.
   func waitUntilPublishing(_ name: String) throws {
     try eventually("a process is about to publish \(name)") {
-      try claims(name).contains { $0.hasPrefix("claim-p") }
+      try entries(name).contains { EntryName(FileName($0))?.kind == .publishing }
     }
   }
 

@@ -40,9 +40,9 @@ struct SuspensionTests {
     #expect(try late.ask("\(kind) \(scene.path("a"))").hasPrefix("inside "))
     if isCopying { #expect(try late.ask("put late") == "done") }
     try stop(late)
-    let before = try scene.claims("a")
+    let before = try scene.entries("a")
     #expect(try taker.ask("reading \(scene.path("a")) read=yes") == "old")
-    if isCopying { #expect(try scene.claims("a") == before, "a reader takes nothing away") }
+    if isCopying { #expect(try scene.entries("a") == before, "a reader takes nothing away") }
     #expect(try taker.ask("writing \(scene.path("a")) put=taken") == "done")
     try late.send(.continue)
     let answer = try late.ask("leave")
@@ -160,17 +160,16 @@ struct SuspensionTests {
     let owner = try scene.participant()
     #expect(try owner.ask("inplace \(scene.path("a"))").hasPrefix("inside "))
     let site = ItemSite.path(of: try ItemPath.find(scene.path("a"), followingLink: false).place)
-    let name = try #require(try scene.claims("a").first { $0.hasPrefix(ClaimName.prefix) })
-    let claim = try FileDescriptor.open(site + "/" + name, [.readOnly, .directory])
+    let name = try #require(try scene.entries("a").first)
+    let held = try FileDescriptor.open(site + "/held", [.readOnly, .directory])
     try owner.end()
-    try eventually("the owner's lock is free") { try claim.tryLock(.exclusive) }
+    try eventually("the owner's lock is free") { try held.tryLock(.exclusive) }
     let queue = try FileDescriptor.eventQueue()
-    _ = try queue.addWatch(site + "/" + name, .closedWithoutWriting)
+    _ = try queue.addWatch(site + "/held/" + name, .closedWithoutWriting)
     for kind in [AccessKind.locking, .content, .reading] {
       let acquisition = ItemAcquisition(
         try ItemPath.find(scene.path("a"), followingLink: false).place, kind,
-        under: AccessTerms(purpose: "other", term: .seconds(60), until: .now + .seconds(600)),
-        leaving: SiteRemoval())
+        under: AccessTerms(purpose: "other", term: .seconds(60), until: .now + .seconds(600)))
       // Three looks, so that everything is open that stays open.
       for _ in 0..<3 { _ = try acquisition.step() }
       _ = try queue.takeEvents { _, _ in }

@@ -22,7 +22,7 @@ struct LockedRunTests {
         itemAt: URL(filePath: directory.path + "/c"), for: .locking, until: .now + .seconds(20),
         term: .seconds(60)
       ) { _, access in
-        try takeClaimAway(directory.path + "/.coordination-c")
+        try takeAway(directory.path + "/.coordination-c")
         let command = ExternalCommand(words: ["touch", directory.path + "/started"])
         _ = try LockedRun(
           file: "c", words: command.words, isShared: false, term: nil,
@@ -35,10 +35,8 @@ struct LockedRunTests {
   }
 
   /// As another process does it that finds this one stopped.
-  private func takeClaimAway(_ site: String) throws {
-    let place = try FileDescriptor.open(site, [.readOnly, .directory])
-    for entry in try place.entries() where entry.name.text.hasPrefix("claim-") {
-      try removeDirectory(entry.name.text, at: place.rawValue)
-    }
+  private func takeAway(_ site: String) throws {
+    let held = try FileDescriptor.open(site + "/held", [.readOnly, .directory])
+    for entry in try held.entries() { try removeDirectory(entry.name.text, at: held.rawValue) }
   }
 }

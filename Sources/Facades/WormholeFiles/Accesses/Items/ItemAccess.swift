@@ -20,23 +20,24 @@ package enum AccessKind: String, Sendable, Hashable, CaseIterable {
   /// Renames the item in place.
   case moving
   /// Takes in an item that the same access moves. In place, because an item's only copy must not
-  /// lie in a claim, which is removed with all its contents if its owner ends.
+  /// lie in an entry, which is removed with all its contents if its owner ends.
   case receiving
   /// Changes the attributes of the item in place.
   case metadata
   /// Keeps the item from all other processes while it is changed in place, by the accessor or by a
   /// program.
   case locking
-  /// Keeps the item from being changed, whether it exists or not.
+  /// Keeps the item from being changed, as a reader does, for a program. A missing item, which cannot
+  /// be shared, is kept from all others.
   case sharing
 
   package var isReading: Bool { self == .reading || self == .readingWithoutChanges }
 
-  /// The claim that it needs besides a lock on the item; nil for readers, which need only the lock.
-  package var claim: ClaimName.Kind? { traits.claim }
+  /// The entry that it needs in the item's lease; nil for readers, which only lock the item.
+  package var entry: EntryName.Kind? { traits.entry }
 
   /// Whether its accessor gets a private copy.
-  package var isOnCopy: Bool { claim == .copying }
+  package var isOnCopy: Bool { entry == .copying }
 
   /// How the private copy is made; nil if it is initially empty, or there is none.
   package var copyMode: TreeCopy.Mode? { traits.copyMode }
@@ -44,7 +45,7 @@ package enum AccessKind: String, Sendable, Hashable, CaseIterable {
   /// A verb with its object, for sentences.
   package var action: String { traits.action }
 
-  private var traits: (claim: ClaimName.Kind?, copyMode: TreeCopy.Mode?, action: String) {
+  private var traits: (entry: EntryName.Kind?, copyMode: TreeCopy.Mode?, action: String) {
     switch self {
     case .reading, .readingWithoutChanges: (nil, nil, "read the item")
     case .content, .merging: (.copying, .copy, "change the item")
@@ -54,7 +55,7 @@ package enum AccessKind: String, Sendable, Hashable, CaseIterable {
     case .receiving: (.inPlace, nil, "replace the item")
     case .metadata: (.inPlace, nil, "change the item's attributes")
     case .locking: (.inPlace, nil, "lock the item")
-    case .sharing: (.sharing, nil, "share the item")
+    case .sharing: (nil, nil, "share the item")
     }
   }
 
@@ -70,10 +71,8 @@ package enum AccessKind: String, Sendable, Hashable, CaseIterable {
 
 /// The terms that all steps of one access share: its purpose, how long it waits, and how it ends.
 package final class AccessTerms: Sendable {
-  /// Accesses of the same purpose do not exclude each other.
+  /// Accesses of the same purpose in this process do not exclude each other.
   let purpose: String
-  /// Whether other processes may have accesses of the same purpose.
-  let isPurposeShared: Bool
   /// The purposes of the accesses from whose accessors it was begun, which do not end before it.
   let enclosing: Set<String>
   /// How long the accessor may take.
@@ -88,12 +87,10 @@ package final class AccessTerms: Sendable {
   let moves = Mutex<[(from: String, to: String)]>([])
 
   init(
-    purpose: String, isPurposeShared: Bool = false, enclosing: Set<String> = [],
-    hasCompanions: Bool = false, term: Duration, until deadline: ContinuousClock.Instant,
-    durability: Durability = .standard
+    purpose: String, enclosing: Set<String> = [], hasCompanions: Bool = false, term: Duration,
+    until deadline: ContinuousClock.Instant, durability: Durability = .standard
   ) {
     self.purpose = purpose
-    self.isPurposeShared = isPurposeShared
     self.enclosing = enclosing
     self.term = term
     self.deadline = deadline
@@ -134,30 +131,38 @@ package final class AccessTerms: Sendable {
 package final class ItemAccess: Sendable {
   package let location: ItemPath
   package let kind: AccessKind
-  package let claim: Claim?
+  package let entry: ItemEntry?
   /// The item's status when an access to a copy was granted; nil if there was none.
   let found: FileStatus?
   /// Readers share it; an access in place keeps them out with it.
   private let lock: Mutex<ItemLock?>
 
   init(
-    _ location: ItemPath, _ kind: AccessKind, claim: Claim?, found: FileStatus? = nil,
+    _ location: ItemPath, _ kind: AccessKind, entry: ItemEntry?, found: FileStatus? = nil,
     lock: ItemLock? = nil
   ) {
     self.found = found
     self.location = location
     self.kind = kind
-    self.claim = claim
+    self.entry = entry
     self.lock = Mutex(lock)
   }
 
-  /// Ends the access; nothing is published after that.
-  ///
-  /// - Parameter removal: gets the abandoned site; by default this call blocks until it is removed.
-  package func end(_ removal: SiteRemoval = SiteRemoval()) {
+  /// Ends the access; nothing is published after that. Blocks, as `ItemEntry.end`.
+  package func end() {
     // The caller does not wait for an error here, and the next reading shows the current state.
-    try? endReading(removal)
-    claim?.end(removal)
+    try? endReading()
+    // Before others may have the lease.
+    _ = takeLock()
+    entry?.end()
+  }
+
+  /// What a program inherits that works on the item itself: the lock on it, or its lease.
+  package var inheritance: (descriptor: Int32, file: FileStatus)? {
+    get throws(Errno) {
+      if let entry { return try entry.inheritance }
+      return lock.withLock { $0.map { ($0.inheritance, $0.status) } }
+    }
   }
 
   /// Keeps the copied item open, so that the publication locks it without opening it again.
@@ -170,17 +175,17 @@ package final class ItemAccess: Sendable {
   /// - Throws: `WormholeError` if that is unknown.
   /// - Complexity: two system calls.
   package func loss() throws -> WormholeError? {
-    guard let claim else { return nil }
-    let isStanding = try reporting(kind.action, path: location.text) { try claim.isStanding() }
-    return isStanding ? nil : claim.overtaken()
+    guard let entry else { return nil }
+    let isStanding = try reporting(kind.action, path: location.text) { try entry.isStanding() }
+    return isStanding ? nil : entry.overtaken()
   }
 
   /// Like `loss()`, for when the program that inherited the access was killed: the process that
   /// kills it takes the access over a moment later.
   package func lossOfKilled() throws -> WormholeError? {
     if let loss = try loss() { return loss }
-    guard let claim, claim.announced != nil else { return nil }
-    return claim.overtaken()
+    guard let entry, entry.announced != nil else { return nil }
+    return entry.overtaken()
   }
 
   /// A sign of life for processes that do not see this one: they take over an access that has given
@@ -189,33 +194,32 @@ package final class ItemAccess: Sendable {
   /// - Throws: `WormholeError` if the access was taken over, or if that is unknown.
   /// - Complexity: one rename.
   package func renew() throws {
-    try reporting(kind.action, path: location.text) { try claim?.renew() }
+    try reporting(kind.action, path: location.text) { try entry?.renew() }
   }
 
   /// Ends an access to the item itself.
   ///
   /// - Throws: `overtaken` if another process had it meanwhile.
-  package func endInPlace(_ removal: SiteRemoval) throws {
+  package func endInPlace() throws {
     // No process could take it over before its program had ended, and a later loss does not matter.
-    let isSafe = claim?.isHandedOn ?? true
+    let isSafe = entry?.isHandedOn ?? true
     let loss = isSafe ? nil : try loss()
-    end(removal)
-    if let loss, kind.claim == .inPlace { throw loss }
+    end()
+    if let loss { throw loss }
   }
 
   /// Ends a reader's access.
   ///
   /// - Throws: `overtaken` for a directory that was replaced meanwhile, because the reader may have
   ///   seen parts of both. A file is whole however often it is replaced.
-  package func endReading(_ removal: SiteRemoval) throws {
-    guard let lock = takeLock(), claim == nil, lock.status.kind == .directory
-    else { return }
+  package func endReading() throws {
+    guard entry == nil, let lock = takeLock(), lock.status.kind == .directory else { return }
     guard try !lock.isAt(location) else { return }
     // The replaced directory was left to its reader, which had it locked; after an error the next
     // process removes the leftovers.
     Diagnostics.reporting {
       try lock.unlock()
-      if let site = try ItemSite.open(location) { removal.add(site) }
+      try ItemSite.open(location)?.leave()
     }
     throw WormholeError(
       .overtaken, kind.action, path: location.text,

@@ -3,13 +3,13 @@ import Wormhole
 import WormholeSystem
 
 /// What an access has to know of the directories above the one that contains its item: which are
-/// containers, because presenters register there, and which have a site, because their contents may
-/// be claimed.
+/// containers, because presenters register there, and which have a site, because a process may keep
+/// their contents.
 ///
 /// An item that is accessed again within a moment is looked up once. Its directories are watched
 /// (inotify(7)), and as long as there is no event, nothing was created in them or moved there, and
 /// none of them was moved or removed. The kernel queues an event before the call that causes it
-/// returns. So a process whose site or container is not seen here has not yet claimed the contents
+/// returns. So a process whose site or container is not seen here does not yet keep the contents
 /// or registered a presenter: when it looks, it finds this access, which has announced itself
 /// (Tests/Models/contents.pml, KEEP_ABOVE).
 ///

@@ -1,17 +1,16 @@
 import Synchronization
 import WormholeSystem
 
-/// An access's place in the line of this process's accesses that want to claim the same item, or in
-/// the line of its readers: they look at its claims one after another. The place is left when it is
+/// An access's place in the line of this process's accesses that want to change the same item, or in
+/// the line of its readers: they look for its holder one after another. The place is left when it is
 /// released.
 ///
-/// The end of a claim would wake all its waiters, and claiming takes the site's lease. With
-/// hundreds of tasks at one item, none would get the lease any longer, not even the task that is to
-/// publish. So each access looks once on arrival. Of those that must wait, the first looks at every
+/// The end of an access would wake all its waiters, hundreds perhaps, each with its own descriptor of the
+/// lease. So each access looks once on arrival. Of those that must wait, the first looks at every
 /// event, and each other one less often the longer the line before it is.
 ///
 /// The line settles only the order of looks. Access is settled on the disk.
-final class ClaimLinePlace: Sendable {
+final class LinePlace: Sendable {
   private struct Member {
     enum Turn { case waits, wantsToLook, looks }
 
@@ -45,7 +44,7 @@ final class ClaimLinePlace: Sendable {
   deinit {
     let latches = update { line, place in
       let left = line.remove(at: place)
-      // It has the claim, or has given up: the next one now watches.
+      // It has access, or has given up: the next one now watches.
       let first = place == 0 ? line.first?.latch : nil
       return [first, left.turn == .looks ? Self.passOn(&line) : nil]
     }

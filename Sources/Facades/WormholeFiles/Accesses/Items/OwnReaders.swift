@@ -1,8 +1,9 @@
 import Synchronization
 import WormholeSystem
 
-/// The items that this process reads, with the purposes of these accesses: a coordinator never
-/// waits for itself, or for another one of its purpose. A reader's lock does not state its purpose.
+/// The items that this process has locked to read them or to change them in place, with the purposes of
+/// these accesses: a coordinator never waits for itself, or for another one of its purpose. The lock
+/// does not state its purpose.
 enum OwnReaders {
   struct Reading: Hashable, Sendable {
     fileprivate let item: FileIdentity
@@ -24,8 +25,8 @@ enum OwnReaders {
     }
   }
 
-  /// Whether all that have an item locked are readers of this process with a given purpose, as far
-  /// as the kernel shows them: it does not show those of another namespace.
+  /// Whether all that have an item locked are accesses of this process with a given purpose, as far as
+  ///  the kernel shows them: it does not show those of another namespace.
   ///
   /// - Complexity: one look at the kernel's locks if there is such a reader at all.
   static func alone(lock item: FileStatus, for purpose: String) throws(Errno) -> Bool {

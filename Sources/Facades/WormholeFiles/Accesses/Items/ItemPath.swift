@@ -278,8 +278,7 @@ extension ItemPath {
     return zip(names, names.dropFirst()).contains { site, place in
       site.starts(with: ItemSite.prefix.utf8)
         && (place.elementsEqual(LeaseLayout.passing.held.utf8)
-          || place.starts(with: LeaseSite.brokenPrefix.utf8)
-          || place.starts(with: ItemSite.trashPrefix.utf8))
+          || place.starts(with: ItemHome.trashPrefix.utf8))
     }
   }
 

@@ -5,8 +5,8 @@ import WormholeToolkit
 /// Publishes an accessor's private copy in one step: tries as long as readers or other processes
 /// are in the way. The caller ends the access afterwards.
 ///
-/// Under the site's lease no process can take the claim away: either the claim still exists, or
-/// nothing is published.
+/// The copy is moved to the item's place through the lease's descriptor. Either the entry is still in
+/// the lease, or nothing is published.
 final class ItemPublication: Waiting {
   private let access: ItemAccess
   private let copy: StagedCopy
@@ -18,17 +18,14 @@ final class ItemPublication: Waiting {
   /// The status of the item's place when this attempt began.
   private var old: FileStatus?
   private var survey: AccessSurvey
-  private var request: LeaseRequest?
   /// The directory whose entries were found unchanged since the copy; nil before that.
   private var compared: FileStatus?
   /// Whether the copy is on the disk.
   private var isSynchronized = false
-  /// Whether the copy has left the claim, and shares the lease's fate.
-  private var isInLease = false
   private var isPublished = false
 
   private var location: ItemPath { access.location }
-  private var claim: Claim { copy.claim }
+  private var entry: ItemEntry { copy.entry }
 
   /// - Parameters:
   ///   - deadline: how long to wait for others.
@@ -50,7 +47,7 @@ final class ItemPublication: Waiting {
     do {
       return try reporting("publish the item", path: location.text, attempt)
     } catch {
-      // A process that lost its claim finds its copy missing.
+      // A process that was taken over finds its copy missing.
       throw keepingCopy(isPublished ? error : [access].lossBehind(error))
     }
   }
@@ -67,7 +64,7 @@ final class ItemPublication: Waiting {
     if isOfDirectory(change) {
       // While a directory is replaced, no process may be changing something inside it, because the
       // change would be made in the old directory.
-      try claim.beginPublishing(coversContents: true)
+      try entry.beginPublishing(coversContents: true)
       if let obstacle = try survey.lookInside(location) {
         return try wait(for: obstacle.holder, obstacle.what)
       }
@@ -75,7 +72,7 @@ final class ItemPublication: Waiting {
     if terms.durability == .durable, !isSynchronized {
       isSynchronized = true
       if case .replaced(let status) = change {
-        try TreeSynchronization.run(location.name, status, at: claim.descriptor)
+        try TreeSynchronization.run(location.name, status, at: entry.descriptor)
       }
     }
     // The file is still open from copying, unless it was replaced since.
@@ -83,17 +80,17 @@ final class ItemPublication: Waiting {
       of: location, found: old, opened: access.takeLock())
     {
       // From now on new readers wait, so that the wait for readers ends.
-      try claim.beginPublishing()
+      try entry.beginPublishing()
       return try wait(for: lock.holder(), "a lock on it")
     }
-    if survey.passesOwnReaders(of: location), claim.name.kind != .publishing {
+    if survey.passesOwnReaders(of: location), entry.name.kind != .publishing {
       // From now on new readers wait, and the next look finds those that came before.
-      try claim.beginPublishing()
+      try entry.beginPublishing()
       return .again
     }
     // The awaited processes are gone, and the survey's lock keeps new readers out.
     try compareEntries()
-    return try publish(change)
+    return .done(try entry.publishing { try publish(change, under: $0) })
   }
 
   private func isOfDirectory(_ change: StagedCopy.Change) -> Bool {
@@ -101,7 +98,7 @@ final class ItemPublication: Waiting {
     return old?.kind == .directory
   }
 
-  // Not under the lease, because there may be many entries. From here on, coordinated changes of
+  // Not in the step that publishes, because there may be many. From here on, coordinated changes of
   // them are kept out.
   private func compareEntries() throws {
     guard copy.hasEntries, compared == nil else { return }
@@ -116,64 +113,31 @@ final class ItemPublication: Waiting {
     compared = old
   }
 
-  private func publish(_ change: StagedCopy.Change) throws -> WaitingStep<StagedCopy.Change> {
-    do {
-      return try claim.site.step(toLease: &request, until: deadline, "publish the item") { lease in
-        try publish(change, under: lease)
-      }
-    } catch let error as WormholeError where error.code == .leaseLost {
-      request = nil
-      // This process was stopped here. The copy is still in the claim, or the claim is gone.
-      guard isInLease else { return .again }
-      throw WormholeError.overtaken(
-        "publish the item", path: location.text, by: error.holder)
-    } catch let error as Errno where error == .staleHandle {
-      throw claim.overtaken()
-    }
-  }
-
   private func publish(
     _ change: StagedCopy.Change, under lease: Lease
-  ) throws -> WaitingStep<StagedCopy.Change> {
-    // A takeover renames the claim under the lease, and no other claim has this name.
-    guard
-      LeaseFault.publishingLate.isActive
-        || lease.surroundings.contains(where: { $0.text == claim.name.text })
-    else {
-      throw claim.overtaken()
-    }
-    if let other = try survey.look(
-      at: claim.site, under: lease, { ClaimName.Kind.publishing.excludes($0.kind) })
-    {
-      if other.isTaken { return .again }
-      try claim.beginPublishing()
-      return try wait(for: other.name.holder, "the item")
-    }
+  ) throws -> StagedCopy.Change {
     guard try isCurrent() else { throw WormholeError.conflict(path: location.text) }
-    if case .replaced(let status) = change {
-      ItemPublisher.mark(claim.copyPath, status)
-    }
+    if case .replaced(let status) = change { ItemPublisher.mark(entry.copyPath, status) }
     try moveIn(change, under: lease)
     isPublished = true
     // The lock is on the old item, which is removed next.
     _ = survey.takeLock(of: location)
+    // From here on the change is visible: a process that is stopped here and taken over was not
+    // overtaken.
+    if LeaseFault.reportingPublishedAsLost.isActive, try !entry.isStanding() {
+      throw entry.overtaken()
+    }
     let published = isReported ? try location.status() : nil
     if terms.durability == .durable {
       try FileDescriptor.open(location.parent.text, [.readOnly, .directory]).synchronize()
-      try lease.held.descriptor.synchronize()
+      try entry.synchronize()
     }
-    // From here on the change is visible: a leftover that cannot be removed does not make it a
-    // failure, and a process that is stopped here and loses its claim was not overtaken.
-    let isFile = if case .replaced(let status) = change { status.kind == .regular } else { false }
-    if LeaseFault.reportingPublishedAsLost.isActive, try !claim.isStanding() {
-      throw claim.overtaken()
-    }
-    claim.endIfEmpty(under: lease, maySiteStay: isFile)
-    return .done(isReported ? published.map { .replaced($0) } ?? .removed : change)
+    if case .replaced(let status) = change, status.kind == .regular { entry.letSiteStay() }
+    return isReported ? published.map { .replaced($0) } ?? .removed : change
   }
 
   private func isCurrent() throws(Errno) -> Bool {
-    // Accesses of another purpose were kept out by the claim.
+    // All others were kept out by the lease.
     guard copy.hasEntries || terms.hasCompanions, !LeaseFault.publishingOverOthers.isActive
     else { return true }
     let now = try location.status()
@@ -190,7 +154,7 @@ final class ItemPublication: Waiting {
     else { return error }
     let path = KeptCopies(item: location).newPath()
     do throws(Errno) {
-      try rename(location.name, at: claim.descriptor, to: path, at: Directory.current)
+      try rename(location.name, at: entry.descriptor, to: path, at: Directory.current)
       return conflict.keeping(copy: path)
     } catch {
       // The accessor removed its copy, or nothing may be created here: the conflict is the error.
@@ -199,21 +163,13 @@ final class ItemPublication: Waiting {
   }
 
   private func moveIn(_ change: StagedCopy.Change, under lease: Lease) throws {
-    let item = claim.site.item
-    guard case .replaced(let status) = change else {
-      if let old = try lease.takeIn(item) { try lease.discard(old) }
-      return
-    }
-    guard let entry = try lease.takeIn(location.name.text, at: claim.descriptor) else {
-      throw Errno.noSuchFile
-    }
-    isInLease = true
+    guard case .replaced(let status) = change else { return try entry.removeItem(under: lease) }
     // For files, the rename of an atomic save: file systems then write the content first, so that a
     // power loss leaves the old or the new one (ext4(5), auto_da_alloc).
     let isFileForFile = status.kind != .directory && old.map { $0.kind != .directory } ?? false
     do {
-      try lease.moveOut(
-        entry, to: item, isFileForFile ? .replace : old == nil ? .keep : .exchange)
+      try entry.publishCopy(
+        isFileForFile ? .replace : old == nil ? .keep : .exchange, under: lease)
     } catch let error as Errno where error == .deviceBusy {
       throw WormholeError(
         .notAnItem, "publish the item", path: location.text,

@@ -7,12 +7,14 @@ import WormholeToolkit
 /// publishes or works in place waits for them and keeps new ones out for that moment.
 ///
 /// It leaves no files, costs next to nothing, works in a directory that this user may not write to,
-/// and is the lock that `flock(1)` takes. It is a courtesy: a stopped reader is ignored after the
-/// grace, because the file that it has open does not change.
+/// and is the lock that `flock(1)` takes. A stopped reader is passed by after the grace, because the
+/// file that it has open does not change.
 final class ItemLock: Sendable {
   private let file: FileDescriptor
   let status: FileStatus
-  /// What this process reads under it.
+  /// For a program that shares the item.
+  var inheritance: Int32 { file.rawValue }
+  /// What this process does under it.
   private let reading = Mutex<OwnReaders.Reading?>(nil)
 
   private init(_ file: consuming FileDescriptor) throws(Errno) {
@@ -45,10 +47,10 @@ final class ItemLock: Sendable {
   }
 
   /// Opens and locks a file to read it if one look finds nothing in the way, as for most files: no
-  /// site and no claim above. An acquisition finds out the rest.
+  /// site and no holder above. An acquisition finds out the rest.
   ///
   /// In the order of `ItemAcquisition`: a process that is not seen after the file is locked finds
-  /// the lock (Tests/Models/claims.pml, LOOK_FIRST).
+  /// the lock (Tests/Models/files.pml, LOOK_FIRST).
   ///
   /// - Returns: nil unless this access can begin at once; with the containers whose presenters
   ///   would have to be asked.
@@ -81,8 +83,8 @@ final class ItemLock: Sendable {
       ?? true
   }
 
-  /// Notes that this process reads the item; its own accesses of the purpose are not kept out.
-  func isRead(for purpose: String) {
+  /// Notes what this process uses the item for; its own accesses of the purpose are not kept out.
+  func isUsed(for purpose: String) {
     reading.withLock { $0 = $0 ?? OwnReaders.begin(status, for: purpose) }
   }
 
@@ -122,7 +124,7 @@ struct ReadersWait {
   /// - Returns: the lock that readers hold; nil if there are none.
   mutating func look(
     at location: ItemPath, found: FileStatus? = nil, opened: ItemLock? = nil,
-    _ mode: LockMode = .exclusive, for purpose: String, now: ContinuousClock.Instant = .now
+    for purpose: String, now: ContinuousClock.Instant = .now
   ) throws(Errno) -> ItemLock? {
     lock = lock ?? opened
     if let lock {
@@ -134,12 +136,10 @@ struct ReadersWait {
     passesOwn = false
     if lock == nil { lock = try ItemLock.open(location, found: found) }
     guard let lock else { return nil }
-    guard try !lock.tryLock(mode) else {
+    guard try !lock.tryLock(.exclusive) else {
       held = lock
       return nil
     }
-    // A stopped writer may have written half of its change.
-    guard mode == .exclusive else { return lock }
     passesOwn = try OwnReaders.alone(lock: lock.status, for: purpose)
     if passesOwn { return nil }
     return try observed.readersAreOverdue(lock.status, now: now) ? nil : lock

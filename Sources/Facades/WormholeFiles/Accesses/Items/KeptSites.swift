@@ -7,15 +7,14 @@ import WormholeSystem
 ///
 /// ```
 /// access                                             the next one
-/// …publishes under the lease                         flock, fstat of held: no holder since
-/// takes its empty claim into held, which makes       so there is no other claim: moves the
-///   the site one that nobody uses, and unlocks it      directory out of held as its own claim
+/// …publishes                                         flock, fstat of held: no holder since
+/// gives its empty entry a name that declares          renames it to its own entry
+///   nobody, fstat, and unlocks held
 /// ```
 ///
 /// Others may remove such a site, as they remove one that a killed process left. A process that
-/// waits for the item changes the lease's times. The next access then takes the ordinary way, which
-/// is so much slower that the waiting process comes first, and the site is not kept for a while
-/// (Tests/Models/claims.pml, WARM).
+/// waits for the item marks the lease, which is then not kept, so that the waiting process comes first
+/// (Tests/Models/files.pml, WARM).
 final class KeptSites: Sendable {
   static let shared = KeptSites()
 
@@ -161,21 +160,17 @@ final class KeptSites: Sendable {
           return isCounted(&item) ? item : nil
         }
       }
-      // It blocks when it is released.
-      let removal = SiteRemoval()
-      for site in sites { removal.add(site) }
+      for site in sites { site.removeKept() }
     }
   }
 }
 
-/// What this process keeps of a site between two steps under its lease.
+/// What this process keeps of a site between two accesses: the lease, unlocked, and in it the empty
+/// directory of the last entry.
 final class KeptSite: Sendable {
-  /// The directory of a claim that has ended, empty and still locked by this process.
-  typealias Spare = (entry: String, directory: SharedDescriptor)
-
   private struct State {
     var isWarm = false
-    var spare: Spare?
+    var spare: SharedDescriptor?
   }
 
   private let lease = KeptLease()
@@ -194,18 +189,14 @@ final class KeptSite: Sendable {
   }
 
   /// Leaves a lease open when it ends.
-  ///
-  /// - Parameters:
-  ///   - claim: the only claim in the site.
-  ///   - spare: the directory in the lease.
-  func leave(_ lease: Lease, claim: String? = nil, spare: Spare? = nil) {
-    lease.keepOpen(as: self.lease, among: claim.map { [FileName($0)] } ?? [])
+  func leave(_ lease: Lease, spare: SharedDescriptor) {
+    lease.keepOpen(as: self.lease)
     state.withLock { $0 = State(isWarm: true, spare: spare) }
   }
 
-  func takeSpare() -> Spare? { state.withLock { $0.spare.take() } }
+  func takeSpare() -> SharedDescriptor? { state.withLock { $0.spare.take() } }
 
-  /// Closes the lease: the site's entries are no longer known.
+  /// Closes the lease: what is in it is no longer known.
   func close() {
     state.withLock { $0 = State() }
     lease.close()

@@ -8,13 +8,10 @@ import WormholeSystem
 /// ```
 /// <directory>/<name>                              the item; published in one rename
 /// <directory>/.coordination-<name>/               made by the first process, removed by the last
-///   held/                                         the lease, held for moments only: while claims are
-///                                                 checked and made, and while an item is published
-///   broken-, prepared-, taken.plist               the other parts of the lease (`LeaseSite`)
-///   claim-<kind>-<declaration>-<purpose>/         a process has access (`Claim`); its owner has it
-///                                                 locked, and the private copy is inside
-///   overtaken-<nonce>-<declaration>/              a claim that was taken over, and its taker
-///   trash-<nonce>/                                about to be removed
+///   held/                                         the lease: a process that changes the item has it
+///                                                 locked for as long as it does
+///   held/<kind>-<declaration>/                    its entry (`ItemEntry`); the private copy is inside
+///   trash-<nonce>-<declaration>/                  put aside by a process, to be removed by any
 /// ```
 ///
 /// A crash's leftovers are unlocked, so the next process recognizes and removes them.
@@ -23,17 +20,18 @@ package final class ItemSite: Sendable {
   /// The place where a process looks for it.
   let path: String
   let lease: LeaseSite
+  let home: ItemHome
   private let directory: SharedDescriptor
   private let status: FileStatus
   private let keptSite = Mutex<KeptSite?>(nil)
 
   package static let prefix = ".coordination-"
-  static let trashPrefix = "trash-"
   static func isSite(_ name: FileName) -> Bool { name.hasPrefix(prefix) }
   /// The name of the item, and its path seen from the site.
   let itemName, item: String
 
   var descriptor: Int32 { directory.descriptor.rawValue }
+  var identity: FileIdentity { FileIdentity(status) }
   /// The device of the directory that contains the item.
   var device: UInt64 { status.device }
 
@@ -48,9 +46,8 @@ package final class ItemSite: Sendable {
     self.path = path
     let directory = SharedDescriptor(directory)
     self.directory = directory
-    lease = LeaseSite(
-      directory: directory, home: ItemHome(site: directory, access: access), isNew: isNew,
-      path: location.text)
+    home = ItemHome(directory, of: location, access)
+    lease = LeaseSite(directory: directory, home: home, isNew: isNew, path: location.text)
   }
 
   /// The name of an item's site: readable for people as long as it fits.
@@ -60,10 +57,11 @@ package final class ItemSite: Sendable {
     return prefix + SHA256.hexDigest(of: Array(item.name.text.utf8))
   }
 
-  /// The item whose private copy is at a place: `<site>/claim-…/<name>`; nil for any other place.
+  /// The item whose private copy is at a place: `<site>/held/<entry>/<name>`; nil for any other place.
   static func itemOfCopy(at place: ItemPath) -> ItemPath? {
-    let (claim, site) = (place.parent, place.parent.parent)
-    guard ClaimName(claim.name) != nil, isSite(site.name) else { return nil }
+    let entry = place.parent
+    let site = entry.parent.parent
+    guard EntryName(entry.name) != nil, isSite(site.name) else { return nil }
     return site.parent.appending(place.name)
   }
 
@@ -223,66 +221,43 @@ package final class ItemSite: Sendable {
       remedy: "if nobody coordinates the item, rm -r '\(path)'")
   }
 
-  func leaseRequest(until deadline: ContinuousClock.Instant) -> LeaseRequest {
-    LeaseRequest(site: lease, term: SharedContainer.standardTerm, deadline: deadline)
-  }
-
-  /// Continues to ask for the lease, and runs a closure under it.
+  /// Makes a directory for a holder, in the lease.
   ///
-  /// - Parameters:
-  ///   - request: nil for a new one, and after the closure began.
-  ///   - action: what the error names if the deadline passes first.
-  func step<Outcome>(
-    toLease request: inout LeaseRequest?, until deadline: ContinuousClock.Instant,
-    _ action: String = "coordinate the item", _ body: (Lease) throws -> WaitingStep<Outcome>
-  ) throws -> WaitingStep<Outcome> {
-    if request == nil, let lease = try keptSite.withLock(\.self)?.takeLease(of: location) {
-      return try withExtendedLifetime(lease) { try body(lease) }
-    }
-    let current = request ?? leaseRequest(until: deadline)
-    request = current
-    let step: WaitingStep<Lease>
-    do {
-      step = try current.step()
-    } catch var error as WormholeError {
-      // It names the hidden directory.
-      (error.action, error.path) = (action, location.text)
-      throw error
-    }
-    return try step.then { lease in
-      request = nil
-      return try withExtendedLifetime(lease) { try body(lease) }
-    }
+  /// It stays locked as long as its process may use it: an accessor that was taken over may make it again
+  /// by its path, and then needs the site around it.
+  func makeDirectory(_ entry: String, at held: Int32) throws(Errno) -> SharedDescriptor {
+    try home.makeDirectoryIfMissing(entry, at: held, staging: nil)
+    let directory = try FileDescriptor.open(entry, at: held, [.readOnly, .directory, .noFollow])
+    _ = try directory.tryLock(.exclusive)
+    return SharedDescriptor(directory)
   }
 
-  /// The directory for a new claim, if this process's last one left its own in the lease.
-  func takeSpare() -> KeptSite.Spare? { keptSite.withLock(\.self)?.takeSpare() }
-
-  /// Leaves the lease open after a claim is made, if the site is kept and no other process uses it.
-  func keepOpen(_ lease: Lease, with claim: String) {
-    guard let keptSite = keptSite.withLock(\.self),
-      lease.surroundings.allSatisfy(self.lease.isOfNobody)
-    else { return }
-    keptSite.leave(lease, claim: claim)
+  /// Moves an entry of the lease aside, to be removed; in one step.
+  func setAside(_ entry: FileName, at held: Int32) throws(Errno) {
+    try home.setAside(entry, at: held)
   }
 
-  /// Leaves the only claim's directory in the lease, if the item is changed again and again.
+  /// Takes the lease, if this process has kept it and no other was holder since.
+  func takeKeptLease() throws -> Lease? {
+    try keptSite.withLock(\.self)?.takeLease(of: location)
+  }
+
+  /// The directory for a new entry, if this process's last one left its own in the lease.
+  func takeSpare() -> SharedDescriptor? { keptSite.withLock(\.self)?.takeSpare() }
+
+  /// Leaves the only entry's directory in the lease, if the item is changed again and again.
   ///
-  /// - Returns: false if it is not; otherwise the site is to be kept (`KeptSites`).
-  func endWarm(
-    _ claim: String, _ directory: SharedDescriptor, under lease: Lease
-  ) throws -> Bool {
-    guard lease.site.home.access == .owner, KeptSites.shared.countChange(of: location),
-      lease.surroundings.allSatisfy({ $0.text == claim || self.lease.isOfNobody($0) }),
-      let keptSite = try makeKeptSite(), try isEmpty(directory),
-      let entry = try lease.takeIn(claim, as: LeaseSite.spare)
+  /// - Returns: false if it is not; otherwise the site is to be kept (`KeptSites`) when the lease has
+  ///   ended.
+  func keep(_ entry: String, _ directory: SharedDescriptor, under lease: Lease) throws -> Bool {
+    guard home.access == .owner, KeptSites.shared.countChange(of: location),
+      let keptSite = try makeKeptSite(), try isEmpty(directory)
     else { return false }
-    keptSite.leave(lease, spare: (entry, directory))
-    return true
+    let held = lease.held.descriptor.rawValue
+    let isThere = try ifPresent(rename(entry, at: held, to: LeaseSite.spare, at: held)) != nil
+    if isThere { keptSite.leave(lease, spare: directory) }
+    return isThere
   }
-
-  /// Changes the lease's times, so a process that has kept the site learns that this one waits.
-  func showWaiting(under lease: Lease) throws(Errno) { try lease.held.touch() }
 
   // Only where each change of a directory shows in its times, and not in another user's directory:
   // that user could not open the site. The same holds for a directory that all users may write to.
@@ -305,7 +280,7 @@ package final class ItemSite: Sendable {
     return isEmpty
   }
 
-  /// Closes the lease, because a claim has another name, or the site is left.
+  /// Closes the lease, because the site is left.
   func closeKept() { keptSite.withLock(\.self)?.close() }
 
   /// Whether a process that looks for the item's site finds this one.
@@ -313,7 +288,7 @@ package final class ItemSite: Sendable {
     try tolerating([.noSuchFile, .notDirectory], fileStatus(path))?.isSameFile(as: status) ?? false
   }
 
-  /// Opens a claim, or another directory in the site.
+  /// Opens a directory in the site.
   func open(_ entry: String) throws(Errno) -> FileDescriptor {
     try FileDescriptor.open(entry, at: descriptor, [.readOnly, .directory, .noFollow])
   }
@@ -323,32 +298,5 @@ package final class ItemSite: Sendable {
     // The last process has removed the site while it was open here: it is empty.
     return try ifPresent(
       FileDescriptor.open(".", at: descriptor, [.readOnly, .directory]).remainingEntries()) ?? []
-  }
-}
-
-/// How files are made beside an item, and where unknown files go.
-private struct ItemHome: LeaseHome {
-  let site: SharedDescriptor
-  let access: ContainerAccess
-
-  var layout: LeaseLayout { .passing }
-
-  func makeDirectoryIfMissing(
-    _ path: String, at directory: Int32, staging: String?
-  ) throws(Errno) {
-    // In the site itself, a directory whose maker died before it was finished is trash.
-    let isOfSite = directory == site.descriptor.rawValue && !path.utf8.contains(UInt8(ascii: "/"))
-    try access.makeDirectoryIfMissing(
-      path, at: directory, staging: staging ?? (isOfSite ? ItemSite.trashPrefix : nil))
-  }
-
-  // An unfinished claim, or an old item to be removed; the last process removes it.
-  func setAside(_ name: FileName, at source: Int32) throws(Errno) {
-    try rename(
-      name, at: source, to: ItemSite.trashPrefix + Nonce.next(), at: site.descriptor.rawValue)
-  }
-
-  func stamp(_ file: borrowing FileDescriptor) throws(Errno) -> Stamp {
-    Stamp(try file.status())
   }
 }

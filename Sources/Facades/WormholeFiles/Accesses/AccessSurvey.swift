@@ -1,24 +1,21 @@
 import Wormhole
 import WormholeSystem
 
-/// What one access knows of the others in its way: their claims in each site, and each item's
-/// readers.
+/// What one access knows of the others in its way: the holder of each item, and each item's readers.
 ///
-/// Claims and items stay open between looks, because closing them would wake all others that wait
-/// for their end.
+/// Leases and items stay open between looks, because closing them would wake all others that wait for
+/// their end.
 struct AccessSurvey {
   /// A process working on an item in a directory, for a waiting process's error sentence.
   typealias Obstacle = (holder: LeaseHolder?, what: String)
 
-  /// The purpose of the access; claims of the same purpose are not in its way.
+  /// The purpose of the access; this process's accesses of the same purpose are not in its way.
   private let purpose: String
-  private var claims: [ItemPath: ClaimSurvey] = [:]
+  private var holders: [ItemPath: HolderSurvey] = [:]
   private var readers: [ItemPath: ReadersWait] = [:]
-  /// In a directory whose contents are claimed: the sites in it, and the items that readers have
-  /// locked, without a site.
+  /// In a directory whose contents are kept: the sites in it, and the items that readers have locked,
+  /// without a site.
   private var inside: [(path: ItemPath, site: ItemSite?)] = []
-  /// For the leases of these sites.
-  private var requests: [ItemPath: LeaseRequest] = [:]
   /// Stopped readers; they notice it when they continue.
   private var passed: Set<ItemPath> = []
 
@@ -26,50 +23,28 @@ struct AccessSurvey {
     self.purpose = purpose
   }
 
+  /// Looks for a holder of an item's lease that is in the way.
   mutating func look(
-    at site: ItemSite, _ excludes: (ClaimName) -> Bool
-  ) throws(Errno) -> ClaimSurvey.Finding? {
-    try claims[site.location, default: ClaimSurvey()].look(
-      at: site, purpose: purpose, excludes)
-  }
-
-  /// Looks under the site's lease for claims that are in the way, and takes over the first that may
-  /// be taken over.
-  ///
-  /// - Returns: nil if there is none.
-  mutating func look(
-    at site: ItemSite, under lease: Lease, _ excludes: (ClaimName) -> Bool
-  ) throws -> (name: ClaimName, isTaken: Bool)? {
-    let finding = try claims[site.location, default: ClaimSurvey()].look(
-      at: site, with: lease.surroundings, purpose: purpose, excludes)
-    return switch finding {
-    case nil: nil
-    case .present(let name): (name, false)
-    case .removable(let name, let isAlive):
-      (name, try site.takeOver(name, isAlive: isAlive, under: lease))
+    at site: ItemSite, _ concerns: (EntryName) -> Bool
+  ) throws(Errno) -> HolderSurvey.Finding? {
+    try holders[site.location, default: HolderSurvey()].look(at: site) { name in
+      concerns(name) && LeaseShare.purpose(of: name) != purpose
     }
   }
 
   /// - Parameters:
   ///   - found: As in `ReadersWait.look`.
   ///   - opened: As in `ReadersWait.look`.
-  ///   - mode: shared for an access that also reads: then only writers are in its way.
   /// - Returns: the lock that an item's readers hold; nil if there are none.
   mutating func lookForReaders(
-    of location: ItemPath, found: FileStatus? = nil, opened: ItemLock? = nil,
-    _ mode: LockMode = .exclusive
+    of location: ItemPath, found: FileStatus? = nil, opened: ItemLock? = nil
   ) throws(Errno) -> ItemLock? {
     try readers[location, default: ReadersWait()].look(
-      at: location, found: found, opened: opened, mode, for: purpose)
+      at: location, found: found, opened: opened, for: purpose)
   }
 
   /// Whether the last look passed over readers of the same purpose, so no lock keeps new ones out.
   func passesOwnReaders(of location: ItemPath) -> Bool { readers[location]?.passesOwn ?? false }
-
-  /// See `ClaimSurvey.patience`.
-  func patience(with name: ClaimName, at site: ItemSite) -> Duration? {
-    claims[site.location]?.patience(with: name)
-  }
 
   /// Takes the lock that keeps new readers of an item out, if the last look found none.
   mutating func takeLock(of location: ItemPath) -> ItemLock? {
@@ -94,8 +69,8 @@ struct AccessSurvey {
   /// - Returns: whether everything was already watched: then wait, otherwise look again.
   private mutating func watch(_ latch: WakeLatch) -> Bool {
     var wasComplete = true
-    for item in Array(claims.keys) {
-      wasComplete = claims[item]?.watch(latch) ?? true && wasComplete
+    for item in Array(holders.keys) {
+      wasComplete = holders[item]?.watch(latch) ?? true && wasComplete
     }
     for item in Array(readers.keys) {
       wasComplete = readers[item]?.watch(latch) ?? true && wasComplete
@@ -103,22 +78,22 @@ struct AccessSurvey {
     return wasComplete
   }
 
-  /// Closes the claims in a site.
-  mutating func forgetClaims(at site: ItemSite) { claims[site.location] = nil }
+  /// Closes the lease in a site.
+  mutating func forgetHolder(at site: ItemSite) { holders[site.location] = nil }
 
-  /// Forgets what holds only under a claim: that there are no readers, and what is in a directory.
+  /// Forgets what holds only under the lease: that there are no readers, and what is in a directory.
   mutating func forgetFindings() {
-    for (_, site) in inside { if let site { forgetClaims(at: site) } }
-    (readers, inside, passed, requests) = ([:], [], [], [:])
+    for (_, site) in inside { if let site { forgetHolder(at: site) } }
+    (readers, inside, passed) = ([:], [], [])
   }
 }
 
-/// Waits until no process works on the contents of a directory; the contents are already claimed,
-/// so no new access begins.
+/// Waits until no process works on the contents of a directory; the contents are already kept, so no
+/// new access begins.
 ///
-/// One walk through the directory finds the sites of items with claims in them, and the items that
-/// readers have locked. The access then waits for these only, and another walk confirms. A claim of
-/// a stopped, overdue or dead process is taken over.
+/// One walk through the directory finds the sites of items, and the items that readers have locked. The
+/// access then waits for these only, and another walk confirms. The lease of an overdue process is
+/// taken over.
 extension AccessSurvey {
   /// - Returns: nil if no process works there.
   mutating func lookInside(_ location: ItemPath) throws -> Obstacle? {
@@ -127,7 +102,7 @@ extension AccessSurvey {
         if let obstacle = try look(path, site) { return obstacle }
         passed.insert(path)
         readers[path] = nil
-        if let site { forgetClaims(at: site) }
+        if let site { forgetHolder(at: site) }
         inside.removeLast()
       }
       try walk(location)
@@ -142,11 +117,12 @@ extension AccessSurvey {
       switch try look(at: site, { _ in true }) {
       case nil: return nil
       case .present(let name): return (name.holder, what)
-      case .removable(let name, let isAlive):
-        // Not just ignored: it would publish into the old directory, where no process sees it.
-        guard try site.takeOver(name, isAlive: isAlive, continuing: &requests[path]) else {
+      case .overdue(let name):
+        // Not just passed by: it would publish into the old directory, where no process sees it.
+        guard try holders[site.location]?.takeOver(at: site) ?? true else {
           return (name.holder, what)
         }
+        forgetHolder(at: site)
       }
     }
   }
@@ -203,24 +179,24 @@ extension AccessSurvey {
 }
 
 /// The directories that contain an item. An access that deletes, moves or replaces one of them, or
-/// is about to publish it, claims its contents, and then no access to them begins.
+/// is about to publish it, keeps its contents, and then no access to them begins.
 ///
 /// Both sides announce themselves first and then look for each other, so at least one of them sees
 /// the other; the inner one gives way.
 extension AccessSurvey {
-  /// - Returns: a claim to the contents of one of the directories.
+  /// - Returns: a holder that keeps the contents of one of the directories.
   /// - Complexity: one look at each directory between the item and the root, or one at all of them
   ///   (`DirectoriesAbove.current`).
   mutating func lookAbove(
     _ location: ItemPath
-  ) throws -> (claim: ClaimName, directory: ItemPath)? {
+  ) throws -> (holder: EntryName, directory: ItemPath)? {
     let sites = DirectoriesAbove.current(location)?.sites ?? location.coordinatedAncestors
     for directory in sites {
       guard let site = try ItemSite.openIfPermitted(directory, isOwn: true) else {
-        claims[directory] = nil
+        holders[directory] = nil
         continue
       }
-      // No access waits for a dead or overdue claim; the next access to the directory removes it.
+      // No access waits for an overdue holder; the next access to the directory takes it over.
       if case .present(let name) = try look(at: site, { $0.coversContents }) {
         return (name, directory)
       }

@@ -3,7 +3,7 @@ import Wormhole
 import WormholeSystem
 import WormholeToolkit
 
-/// An item's private copy in a claim: made when access was granted, compared when the accessor has
+/// An item's private copy in an entry: made when access was granted, compared when the accessor has
 /// returned.
 struct StagedCopy: Sendable {
   /// The changes that the accessor left.
@@ -14,7 +14,7 @@ struct StagedCopy: Sendable {
     case removed
   }
 
-  let claim: Claim
+  let entry: ItemEntry
   /// How the copy is made; nil if it is initially empty.
   private let mode: TreeCopy.Mode?
   /// Whether the accessor changes the item. If others have changed it since it was copied,
@@ -31,7 +31,7 @@ struct StagedCopy: Sendable {
   /// An item that changes while it is copied is copied again, up to this number of times.
   private static let attempts = 4
 
-  private var location: ItemPath { claim.site.location }
+  private var location: ItemPath { entry.site.location }
 
   /// Makes the copy.
   ///
@@ -43,15 +43,15 @@ struct StagedCopy: Sendable {
   init?(
     of access: ItemAccess, isFresh: Bool, showsItem: Bool, check: @escaping () throws -> Void
   ) throws {
-    guard let claim = access.claim, access.kind.isOnCopy else { return nil }
-    self.claim = claim
+    guard let entry = access.entry, access.kind.isOnCopy else { return nil }
+    self.entry = entry
     comparesItem = access.kind.copyMode != nil
     mode = access.kind.copyMode ?? (showsItem ? .copy : nil)
     try reporting("copy the item", path: location.text) {
       let found = isFresh ? access.found : try location.status()
       // Nothing can replace an item that another file system is mounted on. The site is in the same
       // directory.
-      if let found, found.device != claim.site.device {
+      if let found, found.device != entry.site.device {
         throw WormholeError(
           .notAnItem, access.kind.action, path: location.text,
           reason: "another file system is mounted on it",
@@ -88,7 +88,7 @@ struct StagedCopy: Sendable {
       // A directory is compared when it is published.
       let isSame = isTree || found.map { $0.isUnchanged(since: before) } ?? false
       guard isSame || attempt == Self.attempts else {
-        try TreeRemoval().remove(location.name, at: claim.descriptor)
+        try TreeRemoval().remove(location.name, at: entry.descriptor)
         continue
       }
       (item, original, itemTree) = (before, copy, tree)
@@ -111,25 +111,25 @@ struct StagedCopy: Sendable {
       guard found.kind == .directory else {
         // A file needs fewer calls than a tree. A write within the tick in which the item was
         // published, of equally many bytes, must not look like none.
-        var entry = EntryCopy(
-          mode: mode, check: check, dropsInherited: try claim.hasDefaultAccessList(),
+        var file = EntryCopy(
+          mode: mode, check: check, dropsInherited: try entry.hasDefaultAccessList(),
           leavesOut: ItemPublisher.attribute, isDistinct: true)
         if let access, mode == .copy, found.kind == .regular,
           let opened = try ItemLock.open(location, found: found), opened.status.kind == .regular
         {
-          try opened.copy(with: &entry, to: name, at: claim.descriptor)
+          try opened.copy(with: &file, to: name, at: entry.descriptor)
           access.keep(opened)
           return true
         }
-        return try entry.copy(
+        return try file.copy(
           FileName(bytes: location.bytes), at: Directory.current, found, to: name,
-          at: claim.descriptor, path: TreePath(name))
+          at: entry.descriptor, path: TreePath(name))
       }
       let copy = TreeCopy(
         mode: mode, leavesOut: ItemSite.isSite, check: check, refusesMounts: true,
         isDistinct: true)
       let parent = try location.openParent()
-      try copy.copy(name, at: parent.rawValue, to: name, at: claim.descriptor)
+      try copy.copy(name, at: parent.rawValue, to: name, at: entry.descriptor)
       return true
     } catch let error as TreeError
       where [.refused(.noSuchFile), .refused(.isDirectory)].contains(error.reason)
@@ -140,15 +140,15 @@ struct StagedCopy: Sendable {
       where [.refused(.accessDenied), .refused(.notPermitted)].contains(error.reason)
       && (mode == .link || !comparesItem) && found.kind == .regular
     {
-      try removeIfPresent(name, at: claim.descriptor)
+      try removeIfPresent(name, at: entry.descriptor)
       _ = try FileDescriptor.open(
-        name, at: claim.descriptor, [.writeOnly, .create, .exclusive, .noFollow], mode: 0)
+        name, at: entry.descriptor, [.writeOnly, .create, .exclusive, .noFollow], mode: 0)
       return true
     }
   }
 
   private func status() throws(Errno) -> FileStatus? {
-    try ifPresent(fileStatus(location.name, at: claim.descriptor))
+    try ifPresent(fileStatus(location.name, at: entry.descriptor))
   }
 
   func change() throws -> Change {
@@ -190,7 +190,7 @@ struct StagedCopy: Sendable {
   }
 
   private func treeOfCopy() throws -> TreeManifest {
-    try TreeManifest(of: location.name, at: claim.descriptor)
+    try TreeManifest(of: location.name, at: entry.descriptor)
   }
 }
 
@@ -246,7 +246,7 @@ final class ReaderCopy: Sendable {
     let site = try Self.site(at: location)
     self.site = site
     let base = site?.path ?? Program.environment("TMPDIR") ?? "/tmp"
-    let text = (site == nil ? ItemSite.prefix : ItemSite.trashPrefix) + Nonce.next()
+    let text = (site == nil ? ItemSite.prefix : ItemHome.trashPrefix) + Nonce.next()
     name = FileName(text)
     path = base + "/" + text + "/" + location.name(ending: ending)
     do throws(Errno) {
@@ -263,7 +263,7 @@ final class ReaderCopy: Sendable {
   }
 
   // An access that was given up only releases it.
-  deinit { remove(SiteRemoval()) }
+  deinit { remove() }
 
   private static func site(at location: ItemPath) throws -> ItemSite? {
     do {
@@ -273,11 +273,10 @@ final class ReaderCopy: Sendable {
     }
   }
 
-  /// - Parameter removal: gets the abandoned site.
-  func remove(_ removal: SiteRemoval) {
+  func remove() {
     guard !isRemoved.exchange(true, ordering: .relaxed) else { return }
     // The access itself has already ended; the next process removes the leftovers.
     Diagnostics.reporting { try TreeRemoval().remove(name, at: parent.descriptor.rawValue) }
-    if let site { removal.add(site) }
+    site?.leave()
   }
 }
