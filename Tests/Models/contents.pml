@@ -3,7 +3,7 @@
  * access to items in it.
  *
  * One statement marked `atomic` is one system call (with the decision that follows from its
- * result), or an action that claims.pml proves to be like one: making a claim, and publishing if the
+ * result), or an action that files.pml proves to be like one: making a claim, and publishing if the
  * claim still exists.  Of the directories that replace each other at one place only the last one has
  * a name; a replaced one remains for the processes that have an item in it open.
  *
@@ -30,7 +30,7 @@
  *                      event was reported since
  * -DKEEP_OTHERS        an insider that gives way keeps its other items in the directory
  *
- * Abstracted: leases, names and sites (claims.pml), the walk (one look at each item), the entries
+ * Abstracted: leases, names and sites (files.pml), the walk (one look at each item), the entries
  * (a change before they are compared is a conflict, and then nothing is replaced: the model replaces
  * the directory all the same), which claims are overdue, directories in between (each is checked
  * like this one).

@@ -1,8 +1,7 @@
 /*
  * Coordinated access to one item: a writer has the item's lease from before its copy to the end.
  *
- * "Rule <n>" is that of Sources/Core/Wormhole/Wormhole.docc/RulesOfTheLease.md.  The code does not
- * follow this model yet: it makes claims under a lease that is held for moments (claims.pml).
+ * "Rule <n>" is that of Sources/Core/Wormhole/Wormhole.docc/RulesOfTheLease.md.
  *
  * One statement marked `atomic` is one system call (with the decision that follows from its
  * result).  A suspended process is one that does not move while others do.  A writer may be killed
@@ -28,8 +27,6 @@
  *                    has passed by a publisher that was suspended or beyond its term (`unasked`).
  *   no deadlock      there is no state in which no process can move.
  * -DREMOVALS         a writer may also remove the item, by a rename into its entry, and make it again.
- * -DSHARING          (REMOVALS) readers share the place of a missing item, too: they lock the site, and
- *                    keep it with an entry.  Nobody makes the item meanwhile.
  * -DIN_PLACE         the last writer changes the item in place, while there is no reader: `unasked`
  *                    and `stale` hold for each of its changes.  With REMOVALS it may move it away.
  * -DBEHIND           accessors tell others what they are about to publish.  A reader that begins after
@@ -59,7 +56,6 @@
  * -DMOVE_AWAY               acts when `held/` has another name, and the entry is still in it
  * -DUNLINK                  (REMOVALS) removes the item by its path, not by a rename into its entry
  * -DDROP_ITEM_LOCK          publishes without waiting for readers
- * -DDROP_SITE_LOCK          (SHARING) does so for an item that is missing
  * -DDROP_ANNOUNCING         passes by stopped readers without announcing the publication first
  * -DANY_STOPPED             passes by all readers when one of them is stopped
  * -DLOOK_FIRST              a reader looks for publishers before it locks the item
@@ -112,12 +108,6 @@ bool trash;                   /* something that was put aside, to be removed by 
 byte ended;
 #endif
 
-#ifdef SHARING
-byte keepers;                 /* readers that have an entry in it */
-#define isKept (keepers != 0)
-#else
-#define isKept false
-#endif
 
 /* The lease in it. */
 bool held;                    /* there is one */
@@ -333,12 +323,6 @@ inline replaceFile() {
   exclusiveBy = NONE
 }
 
-/* Whether there is a file, or a site, to lock. */
-#if defined(SHARING) && !defined(DROP_SITE_LOCK)
-#define isLockable (item || here)
-#else
-#define isLockable item
-#endif
 #ifdef DROP_ITEM_LOCK
 #define readersAreOver    true
 #else
@@ -508,20 +492,18 @@ accessor:                       /* writes to the copy, by its path */
 
 waiting:                        /* for the readers */
   if
-#if defined(REMOVALS) && (!defined(SHARING) || defined(DROP_SITE_LOCK))
+#ifdef REMOVALS
   :: atomic { !item }
-#elif defined(SHARING)
-  :: atomic { !item && !here -> goto leaving }                        /* overtaken */
 #endif
-  :: atomic { isLockable && readersAreOver -> exclusiveBy = me }
-  :: atomic { isLockable && !readersAreOver && !announced ->
+  :: atomic { item && readersAreOver -> exclusiveBy = me }
+  :: atomic { item && !readersAreOver && !announced ->
        if
        :: owns -> add(publishing, me); touch(); goto waiting
        :: else -> goto leaving                                        /* overtaken */
        fi }
-  :: atomic { isLockable && !readersAreOver && announced && (readersAreStopped || lateHasIt) }
+  :: atomic { item && !readersAreOver && announced && (readersAreStopped || lateHasIt) }
 #ifndef PROGRESS
-  :: atomic { isLockable && !readersAreOver && announced -> goto leaving }     /* the deadline */
+  :: atomic { item && !readersAreOver && announced -> goto leaving }     /* the deadline */
 #endif
   OR_DIES
   fi;
@@ -612,13 +594,13 @@ removing:                       /* the lease, by its path, if it is empty: then 
   OR_DIES
   fi;
   if                            /* then the site, if that is empty */
-  :: atomic { here && !held && !isTrash && !isKept -> site = false; visitors = 0 }
+  :: atomic { here && !held && !isTrash -> site = false; visitors = 0 }
 #if defined(LITTER) && !defined(KEEP_TRASH)
   :: atomic { here && trash -> trash = false; goto removing }
 #elif defined(KEEP_TRASH)
   :: atomic { here && trash }
 #endif
-  :: atomic { !here || held || isKept }
+  :: atomic { !here || held }
   OR_DIES
   fi;
 
@@ -723,9 +705,6 @@ inline closeItem() {
   drop(current, me);
   drop(reading, me);
   drop(excused, me);
-#ifdef SHARING
-  drop(keepers, me);
-#endif
   mine = NONE
 }
 
@@ -763,10 +742,7 @@ begin:
 idle:
   if
   :: atomic { item -> closeItem(); add(current, me) }
-#ifdef SHARING
-  :: atomic { !item && site -> closeItem(); add(keepers, me); add(current, me) }
-  :: atomic { !item && !site -> site = true }
-#elif defined(REMOVALS)
+#ifdef REMOVALS
   :: atomic { !item -> closeItem() }
 #endif
   OR_SUSPENDED(idle)
@@ -829,7 +805,7 @@ placing:                        /* is the opened file still the item? */
        assert(promised == 0 || has(excused, me))
 #endif
      }
-#if defined(REMOVALS) && !defined(SHARING)
+#ifdef REMOVALS
   :: atomic { !has(current, me) && !item ->
 #ifdef BEHIND
        assert(promised == 0 || has(excused, me))

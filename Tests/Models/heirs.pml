@@ -28,7 +28,7 @@
  * -DSTOPS_AT_START    the wrapper is stopped, and loses the claim, between that look and the start
  *
  * Abstracted: daemons that are left behind on purpose, which close the descriptor; what has no descriptor
- * (the taker finds it as a child of an heir or of the wrapper); the site's lease (claims.pml); terms (a program that runs is taken for in time); heirs of
+ * (the taker finds it as a child of an heir or of the wrapper); the site's lease (files.pml); terms (a program that runs is taken for in time); heirs of
  * other users, which cannot be killed and keep the claim; the deadline of waiting for their end.
  */
 

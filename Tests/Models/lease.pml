@@ -19,11 +19,6 @@
  * -DUPDATES=n        the same with an explicit counter and without `stale`: n successful updates,
  *                    each must leave the number of successes, and a reader that never locks must
  *                    see whole files with numbers that never fall.
- * -DPASSING          the lease of an item, whose site is removed with its last user (LeaseLayout):
- *                    there is no marker, so every holder looks for the leftovers of breakers; and a
- *                    holder creates no file to declare itself, so it reads before it stages.  A
- *                    holder whose lease is gone by then does not know that, but can stage nothing.
- *                    The creation and removal of sites is in claims.pml.
  * -DWARM             a client may keep its lease open after a change: it looks at the directory's times
  *                    and unlocks. Its next change locks the same descriptor and looks again. If the
  *                    times are the same, no client has created or removed an entry or renamed the
@@ -340,11 +335,7 @@ locked:                             /* does the path still name the locked direc
 #endif
 
 #ifdef WARM
-#ifdef PASSING
-  goto list;
-#else
   goto look;
-#endif
 
 warm:                               /* flock(LOCK_EX | LOCK_NB) on the directory that it has open */
   if
@@ -370,7 +361,6 @@ warm:                               /* flock(LOCK_EX | LOCK_NB) on the directory
   fi;
 #endif
 
-#ifndef PASSING
 look:                               /* is the marker there? */
   if
   :: atomic { exists && has(clean, mine) -> becomeHolder(); goto holding }
@@ -382,7 +372,6 @@ look:                               /* is the marker there? */
 #endif
   OR_STOPS
   fi;
-#endif
 
 list:                               /* which broken-* are there? */
   if
@@ -402,14 +391,8 @@ clearing:                           /* unlink their entries and rmdir, until the
 #if DIRECTORIES > 3
   CLEAR(3)
 #endif
-#ifdef PASSING
-  :: atomic { todo[me] == 0 && mine == NONE -> closeLease(); goto idle }          /* not a holder */
-  :: atomic { todo[me] == 0 && mine != NONE -> becomeHolder() }
-#else
   :: atomic { todo[me] == 0 && !exists -> closeLease(); goto idle } /* not a holder, or ENOENT */
-#endif
-#if defined(PASSING)
-#elif defined(MARK_BY_PATH)
+#ifdef MARK_BY_PATH
   :: atomic { todo[me] == 0 && exists && held != NONE -> TOUCH(held) add(clean, held); becomeHolder() }
   :: atomic { todo[me] == 0 && exists && held == NONE -> closeLease(); goto idle }
 #else
@@ -422,13 +405,9 @@ holding:                            /* unlink a dead predecessor's entries, then
   if
   :: atomic { exists && entries[mine] != 0 -> TOUCH(mine)
        entries[mine] = entries[mine] & (entries[mine] - 1); goto holding }
-#ifdef PASSING
-  :: atomic { !exists || entries[mine] == 0 }
-#else
   :: atomic { (!exists || entries[mine] == 0) && canStage ->
        TOUCH(staging) add(entries[staging], me); draft[me] = EMPTY }
   :: atomic { (!exists || entries[mine] == 0) && !canStage -> closeLease(); goto idle }
-#endif
   OR_STOPS
   fi;
 
@@ -438,14 +417,6 @@ read:
   OR_STOPS
   fi;
 
-#ifdef PASSING
-staging_:
-  if
-  :: atomic { canStage -> TOUCH(staging) add(entries[staging], me); draft[me] = EMPTY }
-  :: atomic { !canStage -> closeLease(); goto idle }                /* leaseLost */
-  OR_STOPS
-  fi;
-#endif
 
 write:                              /* the new content; or rename value.plist into the lease */
   if
