@@ -119,6 +119,8 @@ extension ContainerRoot {
   package func parts(
     _ own: [ContainerPart], of primitive: NameKind.Primitive
   ) -> [ContainerPart] {
-    memory(PlantedParts.self).rows.withLock { $0[primitive, default: []] } + own
+    let planted = memory(PlantedParts.self).rows.withLock { $0[primitive] }
+    // Not a copy: a monitor keeps them for each name.
+    return planted.map { $0 + own } ?? own
   }
 }

@@ -118,7 +118,7 @@ extension ChangeMonitor {
         }
         // Replaced before it was watched, or before its events belonged to this entry, so without
         // an event.
-        if names(place.path, status) { return .watched(network: network(directory)) }
+        if names(place.path, status.identity) { return .watched(network: network(directory)) }
         state.withLock { $0.lose(id) }
       }
       return .failed(reason: "\(place.path): it is replaced all the time")
@@ -146,7 +146,9 @@ extension ChangeMonitor {
         return failed(error)
       }
       // Either may have happened before it was watched, without an event.
-      if names(path, status), !mayExist(missing) { return .watched(network: network(parent)) }
+      if names(path, status.identity), !mayExist(missing) {
+        return .watched(network: network(parent))
+      }
       state.withLock { $0.lose(id) }
       return nil
     }
@@ -222,7 +224,7 @@ extension ChangeMonitor {
       try add(parent, events: [.deleted, .selfDeleted, .selfMoved, .onlyDirectory]) {
         $0.enter($1, forParent: path)
       }
-      if names(path, status) { return }
+      if names(path, status.identity) { return }
       state.withLock { $0.lose(parent: path) }
     }
   }
@@ -231,9 +233,9 @@ extension ChangeMonitor {
     try FileDescriptor.open(path, [.pathOnly, .directory, .noFollow])
   }
 
-  private func names(_ path: String, _ status: FileStatus) -> Bool {
+  private func names(_ path: String, _ file: FileStatus.Identity) -> Bool {
     // A path that cannot be examined counts as missing here.
-    (try? fileStatus(path).isSameFile(as: status)) ?? false
+    (try? fileStatus(path).identity == file) ?? false
   }
 
   private func network(_ file: borrowing FileDescriptor) -> String? {

@@ -9,9 +9,10 @@ import Synchronization
 public enum ChangeDetection: Sendable, Hashable {
   /// Kernel events, within a fraction of a millisecond.
   case events
-  /// Polling five times a second, with the reason: a network file system, or no watch left. Without
-  /// an inotify instance, a queue or a registration unchanged for twenty seconds is looked at every
-  /// four seconds. What other consumers of a queue left is looked for at most once a second.
+  /// Polling five times a second, with the reason: a network file system, or no watch left. There
+  /// are fewer looks, down to one in four seconds, while the processors are so busy that looks come
+  /// late, and, without an inotify instance, at a queue or a registration unchanged for twenty
+  /// seconds. What other consumers of a queue left is looked for at most once a second.
   case polling(reason: String)
 }
 

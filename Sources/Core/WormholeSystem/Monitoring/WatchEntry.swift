@@ -1,7 +1,9 @@
 /// The subject of a watch: the directory at a path, or an open file.
 struct WatchEntry: Sendable {
   /// The place of a directory, whichever directory the path names.
-  struct Place: Sendable {
+  ///
+  /// In memory of its own, because a table of many entries has more room than it needs for them.
+  final class Place: Sendable {
     let path: String
     /// Parent directories whose replacement also replaces it; the container comes first.
     let parents: [String]
@@ -55,7 +57,7 @@ struct WatchEntry: Sendable {
   /// The kernel's number, while there is a watch.
   var number: Int32?
   /// The directory of the watch.
-  var watched: FileStatus?
+  var watched: FileStatus.Identity?
   /// Set while the place is missing: the entry that has to appear in the watched directory, which
   /// is the nearest existing parent.
   var awaited: FileName?

@@ -182,7 +182,7 @@ struct WatchTable {
     guard entries[id] != nil else { return endIfUnused(number) }
     lose(id)
     entries[id]?.number = number
-    entries[id]?.watched = status
+    entries[id]?.watched = status?.identity
     entries[id]?.awaited = awaited
     users[number, default: []].insert(id)
   }

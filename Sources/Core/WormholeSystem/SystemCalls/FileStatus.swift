@@ -67,10 +67,16 @@ package struct FileStatus: Hashable, Sendable {
       }
   }
 
-  /// Returns whether both describe the same file on the same file system.
-  package func isSameFile(as other: FileStatus) -> Bool {
-    inode == other.inode && device == other.device
+  /// What a file and its file system keep as long as the file exists.
+  package struct Identity: Hashable, Sendable {
+    let device: UInt64
+    let inode: UInt64
   }
+
+  package var identity: Identity { Identity(device: device, inode: inode) }
+
+  /// Returns whether both describe the same file on the same file system.
+  package func isSameFile(as other: FileStatus) -> Bool { identity == other.identity }
 }
 
 extension FixedWidthInteger {

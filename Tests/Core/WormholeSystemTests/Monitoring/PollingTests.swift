@@ -76,6 +76,9 @@ struct PollingTests: MonitorScene {
     #expect(entry.interval == .seconds(1))
   }
 
+  @Test("takes little of a table with a hundred thousand entries")
+  func memory() { #expect(MemoryLayout<WatchEntry>.stride <= 320) }
+
   @Test("looks less often while its looks come late, because others look as often")
   func late() {
     let place = WatchEntry.Place(path: "/a", parents: [], prepare: {})
