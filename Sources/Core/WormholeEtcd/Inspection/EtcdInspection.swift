@@ -148,8 +148,7 @@ struct EtcdInspection {
       let names = kind.primitive == .presence ? "presences" : kind.primitive.rawValue
       attempt("look through the \(names)") { try $0.lookAtNames(of: kind) }
     }
-    report.names.sort()
-    report.own.sort()
+    for value in report.names.values { _ = scope.keeps(value) }
   }
 
   /// Examines one name after another, as long as there is time.
@@ -206,9 +205,10 @@ struct EtcdInspection {
   }
 
   private func names(of kind: NameKind) throws -> [String] {
-    guard let keys else { return try container.identifiers(of: kind) }
-    let found = keys.filter { $0.isOwn == kind.isOwn && kind.letters.contains($0.letter) }
-    return Set(found.map { Array($0.name.utf8) }).sorted { $0.lexicographicallyPrecedes($1) }
+    let found =
+      try keys?.filter { $0.isOwn == kind.isOwn && kind.letters.contains($0.letter) }
+      .map(\.name) ?? container.identifiers(of: kind)
+    return Set(found.map { Array($0.utf8) }).sorted { $0.lexicographicallyPrecedes($1) }
       .map { String(decoding: $0, as: UTF8.self) }
   }
 

@@ -4,7 +4,6 @@ import WormholeSystem
 
 extension ContainerInspection {
   mutating func lookAtName(_ identifier: String, of kind: NameKind, at path: String) {
-    guard scope.includes(identifier, kind) else { return }
     var found: FileStatus?
     attempt("look at a name", at: path) {
       found = try ifPresent(fileStatus(path, at: $0.directory))
@@ -38,11 +37,14 @@ extension ContainerInspection {
     content.title = use?.title
     if kind == .notification { content.state = 0 }
     defer {
+      let isKept = kind != .value || scope.keeps(content)
       report.change(kind) { names in
         if kind == .notification {
           names.notifications.append(content)
-        } else {
+        } else if isKept {
           names.values.append(content)
+        } else {
+          names.left += 1
         }
       }
     }

@@ -40,8 +40,6 @@ struct ContainerInspection {
     lookAtTransactions()
     lookAtMailboxes()
     lookAtQuarantine()
-    report.names.sort()
-    report.own.sort()
     // An entry that is gone at a second look belonged to a process that has finished; one that is
     // locked by then belongs to a process that began after the first look. Without a table, no
     // entry counts as locked.
@@ -145,25 +143,32 @@ struct ContainerInspection {
     }
   }
 
+  /// Looks at the names in their order.
   private mutating func lookAtNames(of kind: NameKind) {
+    var found: [(identifier: String, name: FileName)] = []
     for entry in list(kind.path, limit: Self.maximumNames) {
-      guard ContinuousClock.now < deadline else {
-        report.isPartial = true
-        return
-      }
       let path = kind.path + "/" + entry.name.text
       switch EncodedName.decode(entry.name.bytes) {
-      case .identifier(let identifier): lookAtName(identifier, of: kind, at: path)
+      case .identifier(let identifier): found.append((identifier, entry.name))
       case .long:
         attempt("read the identifier", at: path) { inspection in
           let identifier = try NamedDirectory.longIdentifier(path, at: inspection.directory)
           guard let identifier else { return inspection.addForeign(path) }
-          inspection.lookAtName(identifier, of: kind, at: path)
+          found.append((identifier, entry.name))
         }
       case .foreign where entry.name.hasPrefix(".new-"):
         if isStale(path) { add(.abandonedCreation, path) }
       case .foreign: addForeign(path)
       }
+    }
+    found.removeAll { !scope.includes($0.identifier, kind) }
+    found.sort { $0.identifier.utf8.lexicographicallyPrecedes($1.identifier.utf8) }
+    for (identifier, name) in found {
+      guard ContinuousClock.now < deadline else {
+        report.isPartial = true
+        return
+      }
+      lookAtName(identifier, of: kind, at: kind.path + "/" + name.text)
     }
   }
 }

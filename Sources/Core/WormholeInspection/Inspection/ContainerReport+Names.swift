@@ -19,16 +19,12 @@ extension ContainerReport {
     public package(set) var queues: [NamedQueue] = []
     /// The logs by name.
     public package(set) var logs: [NamedLog] = []
+    /// The number of values that the report did not need.
+    package var left = 0
+
+    private enum CodingKeys: CodingKey { case values, notifications, presences, queues, logs }
 
     package init() {}
-
-    package mutating func sort() {
-      values.sort { $0.identifier.utf8.lexicographicallyPrecedes($1.identifier.utf8) }
-      notifications.sort { $0.identifier.utf8.lexicographicallyPrecedes($1.identifier.utf8) }
-      presences.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
-      queues.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
-      logs.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
-    }
   }
 
   /// A value, or the state of a notification.

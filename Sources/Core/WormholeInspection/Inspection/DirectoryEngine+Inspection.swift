@@ -15,7 +15,7 @@ extension DirectoryEngine: InspectedEngine {
   ) throws {
     var swept: Set<String> = []
     let inspection = try reporting("look through the container", path: root.path) {
-      try ContainerInspection(container, ReportScope(.names))
+      try ContainerInspection(container, ReportScope(.names, keeps: { _ in false }))
     }
     for leftover in inspection.report.leftovers {
       report.attempt("remove a leftover", path: leftover.path) { report in

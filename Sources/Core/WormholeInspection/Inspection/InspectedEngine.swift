@@ -43,14 +43,19 @@ package struct ReportScope {
   package let includes: (_ name: String, NameKind) -> Bool
   /// Returns the use of one of the package's own names; nil for a user's.
   package let use: (_ name: String, NameKind) -> OwnUse?
+  /// Given each value of a user, in the order of their names; returns whether the report needs it.
+  /// There may be a hundred thousand of them. A report on etcd has all.
+  package let keeps: (ContainerReport.NamedContent) -> Bool
 
   package init(
     _ depth: Depth, includes: @escaping (_ name: String, NameKind) -> Bool = { _, _ in true },
-    use: @escaping (_ name: String, NameKind) -> OwnUse? = { _, _ in nil }
+    use: @escaping (_ name: String, NameKind) -> OwnUse? = { _, _ in nil },
+    keeps: @escaping (ContainerReport.NamedContent) -> Bool = { _ in true }
   ) {
     self.depth = depth
     self.includes = includes
     self.use = use
+    self.keeps = keeps
   }
 }
 

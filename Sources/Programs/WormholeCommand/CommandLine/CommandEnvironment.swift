@@ -116,25 +116,19 @@ extension CommandEnvironment {
     try printList(arguments, faults) { try items.forEach($0) }
   }
 
-  /// The same for items that come one by one, because there may be a million of them: every ten
-  /// thousand rows another table begins.
+  /// The same for items that come one by one, because there may be a million of them.
   func printList<Item: Listed>(
     _ arguments: ParsedArguments, _ faults: NameFaults = NameFaults(),
     _ items: ((Item) throws -> Void) throws -> Void
   ) throws {
     var count = 0
-    var rows: [[String]] = []
-    func printRows() throws {
-      try print(marked(TextTable(Item.head, rows, columns: tableColumns).rendered))
-      rows = []
-    }
+    var table = LongTable(Item.head, columns: tableColumns)
     try items { item in
       count += 1
       guard !arguments.has("json") else { return try print(json: item, Item.dates) }
-      rows.append(item.cells)
-      if rows.count == 10_000 { try printRows() }
+      try print(marked(table.add(item.cells)))
     }
-    try printRows()
+    try print(marked(table.take()))
     try end(faults, otherwise: count == 0 ? .no : .done)
   }
 

@@ -338,6 +338,10 @@ struct Findings {
   }
 }
 
+extension ContainerReport.NamedContent {
+  var hasFinding: Bool { problem != nil || kept != nil }
+}
+
 extension String {
   /// Whether a command can name what a path was read from: a byte that is not UTF-8 was replaced,
   /// and a shell drops final line breaks.
@@ -349,7 +353,7 @@ extension Findings {
   private var watchLimits: [Finding] {
     let use = report.watches
     let names = [report.names, report.own].reduce(0) {
-      $0 + $1.values.count + $1.notifications.count
+      $0 + $1.values.count + $1.left + $1.notifications.count
     }
     let findings = [
       limit(

@@ -7,6 +7,8 @@ import WormholeTerminals
 
 struct StatusText {
   let report: ContainerReport
+  /// The tables of values.
+  let values: String
   let peers: [PeerWork]
   let claims: [NamedClaim]
   /// The width of sentences.
@@ -15,12 +17,8 @@ struct StatusText {
   var tableColumns: Int?
 
   var rendered: String {
-    let values = report.names.values.filter { $0.condition != .absent }.map {
-      [$0.identifier] + $0.cells
-    }
     let failures = report.own.queues.flatMap(\.peerFailures)
     let tables: [(head: [String], rows: [[String]])] = [
-      (["VALUE", "SIZE", "CHANGED", "BY"], values),
       (["DEFAULTS", "SIZE", "CHANGED", "BY"], defaults),
       (
         ["NOTIFICATION", "STATE"], report.names.notifications.map { [$0.identifier, $0.stateText] }
@@ -44,7 +42,7 @@ struct StatusText {
         failures.map { [$0.id, $0.date.secondsText, $0.reason] }
       ), (["LEASE OF", "HOLDER"], report.leases.map { [$0.title ?? $0.identifier, holder($0)] }),
     ]
-    return heading
+    return heading + (values.isEmpty ? "" : "\n" + values)
       + tables.filter { !$0.rows.isEmpty }.map { table in
         "\n" + TextTable(table.head, table.rows, columns: tableColumns).rendered
       }.joined()
@@ -64,7 +62,7 @@ struct StatusText {
     var text =
       report.path.onOneLine + "\n" + TextWrapping.wrap(line, columns: columns, after: "  ") + "\n"
     let isEmpty =
-      report.names.values.isEmpty && report.names.notifications.isEmpty
+      values.isEmpty && report.names.values.isEmpty && report.names.notifications.isEmpty
       && report.own.values.isEmpty && presences.allSatisfy(\.1.members.isEmpty) && queues.isEmpty
       && report.names.logs.isEmpty
     if isEmpty { text += "  empty\n" }

@@ -9,14 +9,15 @@ import WormholeTerminals
 struct JSONWriter {
   private var output: [UInt8] = []
   private let isPretty: Bool
-
-  private init(isPretty: Bool) { self.isPretty = isPretty }
+  private let texts: [String: [UInt8]]
 
   /// The text, without a final line break; throws if the value is too deep for the reader.
+  ///
+  /// - Parameter texts: JSON that stands in place of values of the outermost dictionary, by their keys.
   static func bytes(
-    _ value: PropertyListValue, isPretty: Bool = false
+    _ value: PropertyListValue, isPretty: Bool = false, texts: [String: [UInt8]] = [:]
   ) throws(JSONError) -> [UInt8] {
-    var writer = JSONWriter(isPretty: isPretty)
+    var writer = JSONWriter(isPretty: isPretty, texts: texts)
     try writer.write(value, depth: 0)
     return writer.output
   }
@@ -57,7 +58,11 @@ struct JSONWriter {
         write(quoted: parts.count == 1 ? TaggedScalar.escaped(key) : key)
         write(isPretty ? ": " : ":")
       }
-      try write(value, depth: depth + 1)
+      if depth == 0, let key, let text = texts[key] {
+        output += text
+      } else {
+        try write(value, depth: depth + 1)
+      }
     }
     if !parts.isEmpty { breakLine(depth) }
     write(brackets.1)
@@ -154,8 +159,12 @@ enum OutputFormat: String, CaseIterable, Sendable {
 
   /// The printed form: JSON, text and XML end with a line break, data and a binary property list do not.
   ///
-  /// - Parameter object: That of an error's sentence.
-  func bytes(_ value: some Encodable, of object: String) throws -> [UInt8] {
+  /// - Parameters:
+  ///   - object: That of an error's sentence.
+  ///   - texts: See `JSONWriter.bytes`.
+  func bytes(
+    _ value: some Encodable, of object: String, texts: [String: [UInt8]] = [:]
+  ) throws -> [UInt8] {
     do {
       let value = try PropertyListValue(json: value)
       switch (self, value) {
@@ -165,7 +174,9 @@ enum OutputFormat: String, CaseIterable, Sendable {
       }
       switch self {
       case .json, .raw, .pretty:
-        return try JSONWriter.bytes(value, isPretty: self == .pretty) + [UInt8(ascii: "\n")]
+        var text = try JSONWriter.bytes(value, isPretty: self == .pretty, texts: texts)
+        text.append(UInt8(ascii: "\n"))
+        return text
       case .plist: return try Array(value.xmlData())
       case .binary: return try value.binaryBytes()
       }

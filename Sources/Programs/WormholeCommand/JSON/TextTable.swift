@@ -58,6 +58,27 @@ struct TextTable {
   }
 }
 
+/// A table of perhaps a million rows: every ten thousand another table begins, so that no more are in
+/// memory.
+struct LongTable {
+  let head: [String]
+  let columns: Int?
+  private var rows: [[String]] = []
+
+  init(_ head: [String], columns: Int?) { (self.head, self.columns) = (head, columns) }
+
+  /// - Returns: The text of a table that is full; otherwise nothing.
+  mutating func add(_ cells: [String]) -> String {
+    rows.append(cells)
+    return rows.count == 10_000 ? take() : ""
+  }
+
+  /// - Returns: The text of the rows since the last table.
+  mutating func take() -> String {
+    TextTable(head, exchange(&rows, with: []), columns: columns).rendered
+  }
+}
+
 /// An item of a list: a line of JSON, or a row of a table for people.
 protocol Listed: Encodable {
   static var head: [String] { get }

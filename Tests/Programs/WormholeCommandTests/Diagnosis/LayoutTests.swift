@@ -27,6 +27,19 @@ struct LayoutTests {
     ["a name of \(String(repeating: "x", count: 60))", "gone", "-"],
   ]
 
+  @Test("A long table has ten thousand rows in memory, and the names of ls -l come in parts")
+  func long() {
+    var table = LongTable(["NAME"], columns: nil)
+    let texts = (1...20_001).map { table.add(["\($0)"]) }
+    #expect(texts.indices.filter { !texts[$0].isEmpty } == [9_999, 19_999])
+    #expect(texts[19_999].hasPrefix("NAME\n10001\n10002\n"))
+    #expect(table.take() == "NAME\n20001\n" && table.take().isEmpty)
+
+    let listed = [(LiveNames.value, "b"), (.value, "a"), (.queue, "b"), (.log, "c")]
+    let parts = KnownUnderName.parts(of: listed.map { (kind: $0, name: $1) }, size: 2)
+    #expect(parts.map { $0.map(\.name) } == [["a", "b", "b"], ["c"]])
+  }
+
   @Test("A table that does not fit is broken into lines or paragraphs, without losing anything")
   func table() {
     let head = ["PEER", "STATE", "WHY"]

@@ -40,7 +40,8 @@ extension CommandDescription {
     do {
       if let container = try arguments.container.openExisting() {
         repairs = try act(arguments, on: container)
-        let report = try container.report(ReportScope(.everything, use: OwnUse.of))
+        let scope = ReportScope(.everything, use: OwnUse.of, keeps: \.hasFinding)
+        let report = try container.report(scope)
         findings = Findings.of(report, options: arguments.container.shellOptions)
         // What was just put aside is already printed.
         if repairs.quarantined != nil { findings.removeAll { $0.kind == .quarantine } }

@@ -54,23 +54,11 @@ extension CommandDescription {
       }
     }
     if arguments.has("long") {
-      let listed = Set(known.map { Array("\($0.kind)/\($0.name)".utf8) })
-      let scope = ReportScope(
-        .names,
-        includes: { name, kind in
-          !kind.isOwn && listed.contains(Array("\(kind.primitive)/\(name)".utf8))
-        })
-      let report = try container.report(scope)
-      for shown in KnownUnderName.all(known, in: report.names) {
-        if arguments.has("json") {
-          try environment.print(json: shown, .wholeSeconds)
-        } else {
-          try environment.print(shown.text(columns: environment.columns))
-        }
+      var isPartial = false
+      for names in KnownUnderName.parts(of: known) {
+        if try environment.printLong(names, in: container, arguments, &faults) { isPartial = true }
       }
-      // A name that was not looked at before.
-      for failure in report.failures where failure.isOfOneName { faults.add(failure) }
-      if report.isPartial { environment.report("the container has more entries than ls reads") }
+      if isPartial { environment.report("the container has more entries than ls reads") }
     }
     try environment.end(faults, otherwise: known.isEmpty ? .no : .done)
   }
@@ -82,6 +70,35 @@ extension CommandDescription {
 }
 
 extension CommandEnvironment {
+  /// Prints all that is known under some names, which are sorted.
+  ///
+  /// - Returns: Whether something was left out.
+  fileprivate func printLong(
+    _ names: ArraySlice<KnownUnderName.Listed>, in container: SharedContainer,
+    _ arguments: ParsedArguments, _ faults: inout NameFaults
+  ) throws -> Bool {
+    let (first, last) = (names.first?.name ?? "", names.last?.name ?? "")
+    let listed = Set(names.map { Array("\($0.kind)/\($0.name)".utf8) })
+    let scope = ReportScope(
+      .names,
+      includes: { name, kind in
+        !kind.isOwn && !name.utf8.lexicographicallyPrecedes(first.utf8)
+          && !last.utf8.lexicographicallyPrecedes(name.utf8)
+          && listed.contains(Array("\(kind.primitive)/\(name)".utf8))
+      })
+    let report = try container.report(scope)
+    for shown in KnownUnderName.all(names, in: report.names) {
+      if arguments.has("json") {
+        try print(json: shown, .wholeSeconds)
+      } else {
+        try print(shown.text(columns: columns))
+      }
+    }
+    // A name that was not looked at before.
+    for failure in report.failures where failure.isOfOneName { faults.add(failure) }
+    return report.isPartial
+  }
+
   fileprivate func printGroups(_ arguments: ParsedArguments) throws {
     let groups = try ContainerLocation.groups()
     guard !groups.isEmpty else { throw ExitStatus.no }
@@ -105,7 +122,9 @@ extension LiveNames {
 }
 
 /// Everything that a report knows under a name.
-private struct KnownUnderName: Encodable {
+struct KnownUnderName: Encodable {
+  typealias Listed = (kind: LiveNames, name: String)
+
   private let name: String
   private var value: ContainerReport.NamedContent?
   private var notification: ContainerReport.NamedContent?
@@ -118,9 +137,22 @@ private struct KnownUnderName: Encodable {
 
   private init(_ name: String) { self.name = name }
 
+  /// Returns the listed names, sorted, in parts of some thousand, so that no more are in memory; all
+  /// kinds of a name are in one of them.
+  static func parts(of listed: [Listed], size: Int = 10_000) -> [ArraySlice<Listed>] {
+    var rest = listed.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }[...]
+    var parts: [ArraySlice<Listed>] = []
+    while let last = rest.prefix(size).last {
+      let end = rest.dropFirst(size).firstIndex { !$0.name.utf8.elementsEqual(last.name.utf8) }
+      parts.append(rest[..<(end ?? rest.endIndex)])
+      rest = rest[(end ?? rest.endIndex)...]
+    }
+    return parts
+  }
+
   /// Returns what a report says of the listed names, sorted. Names are compared byte by byte.
   static func all(
-    _ listed: [(kind: LiveNames, name: String)], in names: ContainerReport.Names
+    _ listed: ArraySlice<Listed>, in names: ContainerReport.Names
   ) -> [KnownUnderName] {
     var all: [[UInt8]: KnownUnderName] = [:]
     func add(_ name: String, _ change: (inout KnownUnderName) -> Void) {

@@ -43,15 +43,21 @@ extension ParsedArguments {
   fileprivate func status(
     of container: SharedContainer, _ environment: CommandEnvironment
   ) throws -> [UInt8] {
-    var report = try container.report(ReportScope(.members, use: OwnUse.of))
+    // Only what is printed of a value is kept, because there may be a hundred thousand.
+    var values = StatusValues(isJSON: has("json"), columns: environment.tableColumns)
+    var report = try container.report(
+      ReportScope(.members, use: OwnUse.of) { value in
+        values.add(value)
+        return value.hasFinding || value.condition == .absent
+      })
     let peers = peers(in: container, report, environment).map { PeerWork($0, in: report) }
     var faults = NameFaults()
     let claims = try container.claims(&faults).map(NamedClaim.init)
     report.failures += faults.all
     guard has("json") else {
       let text = StatusText(
-        report: report, peers: peers, claims: claims, columns: environment.columns,
-        tableColumns: environment.tableColumns)
+        report: report, values: values.text(), peers: peers, claims: claims,
+        columns: environment.columns, tableColumns: environment.tableColumns)
       return Array(text.rendered.utf8)
     }
     let others: JSONObject = [
@@ -64,7 +70,43 @@ extension ParsedArguments {
       for (key, value) in part?.dictionaryValue ?? [:] { line[key] = value }
     }
     line["names"] = nil
-    return try outputFormat.bytes(line, of: "the status")
+    return try outputFormat.bytes(line, of: "the status", texts: ["values": values.jsonText()])
+  }
+}
+
+/// The text of a status for each value.
+private struct StatusValues {
+  let isJSON: Bool
+  private var json = Array("[".utf8)
+  private var rows = ""
+  private var table: LongTable
+  private var failure: (any Error)?
+
+  init(isJSON: Bool, columns: Int?) {
+    self.isJSON = isJSON
+    table = LongTable(["VALUE", "SIZE", "CHANGED", "BY"], columns: columns)
+  }
+
+  mutating func add(_ value: ContainerReport.NamedContent) {
+    guard isJSON else {
+      if value.condition != .absent { rows += table.add([value.identifier] + value.cells) }
+      return
+    }
+    do {
+      if json.count > 1 { json.append(UInt8(ascii: ",")) }
+      json += try JSONWriter.bytes(PropertyListValue(json: value, .wholeSeconds))
+    } catch {
+      failure = error
+    }
+  }
+
+  /// Returns the tables.
+  mutating func text() -> String { rows + table.take() }
+
+  /// Returns the array.
+  func jsonText() throws -> [UInt8] {
+    if let failure { throw failure }
+    return json + "]".utf8
   }
 }
 

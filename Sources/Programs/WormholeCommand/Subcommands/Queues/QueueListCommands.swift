@@ -33,7 +33,8 @@ extension CommandDescription {
     ]
   ) { arguments, environment in
     guard let name = arguments.text("name") else {
-      let report = try arguments.container.openExisting()?.report(ReportScope(.names))
+      let scope = ReportScope(.names, keeps: { _ in false })
+      let report = try arguments.container.openExisting()?.report(scope)
       return try environment.print(report?.names.queues ?? [], arguments)
     }
     guard let queue = try arguments.container.openExisting()?.queue(name) else {
