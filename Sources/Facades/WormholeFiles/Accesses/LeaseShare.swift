@@ -13,7 +13,7 @@ final class LeaseShare: Sendable {
   private let publication = Mutex(())
 
   private struct Key: Hashable {
-    let site: FileIdentity
+    let site: FileStatus.Identity
     let purpose: String
   }
 

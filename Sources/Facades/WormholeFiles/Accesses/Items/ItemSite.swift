@@ -31,7 +31,7 @@ package final class ItemSite: Sendable {
   let itemName, item: String
 
   var descriptor: Int32 { directory.descriptor.rawValue }
-  var identity: FileIdentity { FileIdentity(status) }
+  var identity: FileStatus.Identity { status.identity }
   /// The device of the directory that contains the item.
   var device: UInt64 { status.device }
 

@@ -6,14 +6,14 @@ import WormholeSystem
 /// does not state its purpose.
 enum OwnReaders {
   struct Reading: Hashable, Sendable {
-    fileprivate let item: FileIdentity
+    fileprivate let item: FileStatus.Identity
     fileprivate let purpose: String
   }
 
   private static let counts = Mutex<[Reading: Int]>([:])
 
   static func begin(_ item: FileStatus, for purpose: String) -> Reading {
-    let reading = Reading(item: FileIdentity(item), purpose: purpose)
+    let reading = Reading(item: item.identity, purpose: purpose)
     counts.withLock { $0[reading, default: 0] += 1 }
     return reading
   }
@@ -30,21 +30,11 @@ enum OwnReaders {
   ///
   /// - Complexity: one look at the kernel's locks if there is such a reader at all.
   static func alone(lock item: FileStatus, for purpose: String) throws(Errno) -> Bool {
-    let reading = Reading(item: FileIdentity(item), purpose: purpose)
+    let reading = Reading(item: item.identity, purpose: purpose)
     guard let count = counts.withLock({ $0[reading] }) else { return false }
     let holders = try LockTable.current().holders(of: item)
     // The same before and after; otherwise another one may have taken the place of one that ended.
     return holders.count == count && holders.allSatisfy { $0 == Program.processID }
       && counts.withLock { $0[reading] } == count
-  }
-}
-
-struct FileIdentity: Hashable, Sendable {
-  let device: UInt64
-  let inode: UInt64
-
-  init(_ status: FileStatus) {
-    device = status.device
-    inode = status.inode
   }
 }

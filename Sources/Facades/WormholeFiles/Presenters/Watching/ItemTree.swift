@@ -54,9 +54,9 @@ struct ItemTree {
   ]
 
   var nodes: [NodeID: Node] = [:]
-  var vanished: [FileIdentity: Vanished] = [:]
+  var vanished: [FileStatus.Identity: Vanished] = [:]
   /// The last known place of each file: a move may report the new place before the old one.
-  var places: [FileIdentity: Place] = [:]
+  var places: [FileStatus.Identity: Place] = [:]
   /// News of directories that are missing from their places: they are being moved.
   var postponed: [NodeID: (news: WatchNews, isOld: Bool)] = [:]
   var lastID = Self.rootID
@@ -214,7 +214,7 @@ struct ItemTree {
 extension ItemTree {
   private mutating func vanish(_ entry: Entry, from place: Place, at path: ItemPath) {
     set(nil, at: place, insteadOf: entry)
-    let identity = FileIdentity(entry.known.status)
+    let identity = entry.known.status.identity
     guard vanished[identity] != nil else {
       vanished[identity] = Vanished(path: path, entry: entry)
       return
@@ -225,7 +225,7 @@ extension ItemTree {
   }
 
   /// Looks at the old place of a file that has appeared elsewhere.
-  private mutating func lookForOld(_ identity: FileIdentity) {
+  private mutating func lookForOld(_ identity: FileStatus.Identity) {
     guard let place = places[identity], let directory = open(place.node),
       let entry = nodes[place.node]?.entries[place.name],
       statusIfVisible(place.name.text, at: directory.descriptor.rawValue) == nil
@@ -235,7 +235,7 @@ extension ItemTree {
 
   private mutating func appear(_ status: FileStatus, at place: Place) {
     let path = path(of: place.node).appending(place.name)
-    let identity = FileIdentity(status)
+    let identity = status.identity
     var entry = Entry(known: EntryStatus(status))
     if vanished[identity] == nil { lookForOld(identity) }
     if let old = vanished[identity], isMoved(old, to: status, at: path) {
@@ -280,12 +280,12 @@ extension ItemTree {
 /// The directories of the tree and their contents.
 extension ItemTree {
   mutating func set(_ entry: Entry?, at place: Place, insteadOf old: Entry?) {
-    if let old { forget(FileIdentity(old.known.status), at: place) }
+    if let old { forget(old.known.status.identity, at: place) }
     nodes[place.node]?.entries[place.name] = entry
-    if let entry { places[FileIdentity(entry.known.status)] = place }
+    if let entry { places[entry.known.status.identity] = place }
   }
 
-  private mutating func forget(_ identity: FileIdentity, at place: Place) {
+  private mutating func forget(_ identity: FileStatus.Identity, at place: Place) {
     // For a file with several names, another name may be the last one seen.
     if places[identity] == place { places[identity] = nil }
   }
@@ -302,7 +302,7 @@ extension ItemTree {
       guard let node = nodes.removeValue(forKey: next) else { continue }
       postponed[next] = nil
       for (name, entry) in node.entries {
-        forget(FileIdentity(entry.known.status), at: Place(node: next, name: name))
+        forget(entry.known.status.identity, at: Place(node: next, name: name))
         if let node = entry.node { waiting.append(node) }
       }
     }
