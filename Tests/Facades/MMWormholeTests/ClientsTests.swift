@@ -96,7 +96,7 @@ struct ClientsTests {
       expected.append("\(index)")
       #expect(try widget.mm("heard \(index + 1)") == expected.joined(separator: " "))
     }
-    // The witness's own notification comes after those that would be too many.
+    // The control's own notification comes after those that would be too many.
     #expect(try app.mm("pass a nothing -") == "done")
     #expect(try widget.mm("heard \(kinds.count + 1)") == expected.joined(separator: " ") + " nil")
   }

@@ -108,37 +108,37 @@ struct MMWormholeTests {
   @Test("has one listener per identifier: a second replaces it, nil and stop remove it")
   func oneListener() throws {
     let second = Recorder()
-    let witness = Recorder()
+    let control = Recorder()
     let other = MMWormhole(container: container, optionalDirectory: "wormhole")
-    other.listenForMessage(withIdentifier: "a") { witness.add($0) }
+    other.listenForMessage(withIdentifier: "a") { control.add($0) }
     wormhole.listenForMessage(withIdentifier: "a") { [received] in received.add($0) }
     wormhole.listenForMessage(withIdentifier: "a") { second.add($0) }
     wormhole.passMessageObject(1, identifier: "a")
-    try eventually("the second is called") { second.all == ["1"] && witness.all == ["1"] }
+    try eventually("the second is called") { second.all == ["1"] && control.all == ["1"] }
     #expect(received.all == [])
     wormhole.stopListeningForMessage(withIdentifier: "a")
     wormhole.passMessageObject(2, identifier: "a")
-    try eventually("another wormhole's goes on") { witness.all == ["1", "2"] }
+    try eventually("another wormhole's goes on") { control.all == ["1", "2"] }
     wormhole.listenForMessage(withIdentifier: "a") { [received] in received.add($0) }
     wormhole.listenForMessage(withIdentifier: "a", listener: nil)
     wormhole.passMessageObject(3, identifier: "a")
-    try eventually("another wormhole's goes on") { witness.all == ["1", "2", "3"] }
+    try eventually("another wormhole's goes on") { control.all == ["1", "2", "3"] }
     wormhole.passMessageObject(nil, identifier: "a")
-    try eventually("another wormhole's gets nil, too") { witness.all.last == "nil" }
+    try eventually("another wormhole's gets nil, too") { control.all.last == "nil" }
     #expect(second.all == ["1"] && received.all == [])
   }
 
   @Test("ends its listeners when it is released")
   func deallocation() throws {
-    let witness = Recorder()
-    wormhole.listenForMessage(withIdentifier: "a") { witness.add($0) }
+    let control = Recorder()
+    wormhole.listenForMessage(withIdentifier: "a") { control.add($0) }
     var other: MMWormhole? = MMWormhole(container: container, optionalDirectory: "wormhole")
     other?.listenForMessage(withIdentifier: "a") { [received] in received.add($0) }
     weak let gone = other
     other = nil
     #expect(gone == nil, "only its owner keeps it")
     wormhole.passMessageObject(1, identifier: "a")
-    try eventually("the remaining one is called") { witness.all == ["1"] }
+    try eventually("the remaining one is called") { control.all == ["1"] }
     #expect(received.all == [])
   }
 

@@ -24,7 +24,7 @@ extension EtcdContainer {
 extension EtcdContainer {
   /// A key that a transaction replaces, which shows its outcome later: it puts the key with a value
   /// that no other transaction puts, and only if the key is unchanged.
-  struct Witness: Sendable {
+  struct CommitRecord: Sendable {
     let key: [UInt8]
     /// The key's state; nil if it does not exist.
     let base: KeyValue?
@@ -47,32 +47,32 @@ extension EtcdContainer {
   /// Makes a change under conditions, and determines its outcome if its answer is lost.
   ///
   /// A transaction whose outcome is unknown is made again: at most one of the two can happen,
-  /// because both replace the same state of the witness. If the second is refused, the first change
-  /// of the witness since then shows whether it was ours.
+  /// because both replace the same state of the commit record. If the second is refused, the first change
+  /// of the commit record since then shows whether it was ours.
   ///
-  /// - Parameter transaction: Without the witness's condition and operation, which come first.
+  /// - Parameter transaction: Without the commit record's condition and operation, which come first.
   /// - Returns: The outcome; without results if it was determined later, otherwise without the
-  ///   result of the witness's operation.
+  ///   result of the commit record's operation.
   /// - Throws: `EtcdError`: `.outcomeUnknown` if the deadline passed first, or the history that
   ///   shows it was compacted; otherwise nothing has changed: `.containerGone` for a new key of a
   ///   container that was removed, unless it is a group's.
   func commit(
-    _ transaction: EtcdTransaction, _ witness: Witness, lease: Int64 = 0
+    _ transaction: EtcdTransaction, _ commitRecord: CommitRecord, lease: Int64 = 0
   ) throws(EtcdError) -> EtcdTransaction.Outcome {
     var whole = transaction
-    let mustExist = witness.base == nil && witness.key != formatKey
+    let mustExist = commitRecord.base == nil && commitRecord.key != formatKey
     if mustExist { requireContainer(in: &whole) }
-    whole.conditions.insert(contentsOf: witness.conditions, at: 0)
+    whole.conditions.insert(contentsOf: commitRecord.conditions, at: 0)
     whole.operations.insert(
-      .put(key: witness.key, value: witness.value, lease: lease), at: 0)
+      .put(key: commitRecord.key, value: commitRecord.value, lease: lease), at: 0)
     let call = call()
     return try call.changing { () throws(EtcdError) in
-      try call.settle(whole, witness, mustExist: mustExist)
+      try call.settle(whole, commitRecord, mustExist: mustExist)
     }
   }
 
   private func settle(
-    _ transaction: EtcdTransaction, _ witness: Witness, mustExist: Bool
+    _ transaction: EtcdTransaction, _ commitRecord: CommitRecord, mustExist: Bool
   ) throws(EtcdError) -> EtcdTransaction.Outcome {
     try settling { inDoubt throws(EtcdError) in
       var outcome = try commit(transaction)
@@ -82,7 +82,7 @@ extension EtcdContainer {
       }
       // An old number is safe if it is replaced meanwhile: a watch from it begins again.
       let history = client.history
-      guard inDoubt, let revision = try ownChange(witness) else {
+      guard inDoubt, let revision = try ownChange(commitRecord) else {
         if mustExist { try requireContainer(in: &outcome) }
         return outcome
       }
@@ -140,29 +140,29 @@ extension EtcdContainer {
     }
   }
 
-  /// Returns the revision of our change of a witness; nil if another one came first, or none did.
+  /// Returns the revision of our change of a commit record; nil if another one came first, or none did.
   ///
   /// - Throws: `EtcdError`: `.compacted` if the history that shows it was compacted.
-  private func ownChange(_ witness: Witness) throws(EtcdError) -> Int64? {
+  private func ownChange(_ commitRecord: CommitRecord) throws(EtcdError) -> Int64? {
     let deadline = callDeadline
-    var seen = witness.seen ?? witness.base?.modified ?? 0
+    var seen = commitRecord.seen ?? commitRecord.base?.modified ?? 0
     // After a compaction its revision, at which the state is still known; at first the current one.
     var revision: Int64?
     while true {
-      let page = try client.page(.key(witness.key), at: revision, limit: 1, until: deadline)
+      let page = try client.page(.key(commitRecord.key), at: revision, limit: 1, until: deadline)
       let state = page.items.first
-      if let state, state.value == witness.value { return state.modified }
+      if let state, state.value == commitRecord.value { return state.modified }
       // Nothing has changed since the key was seen: its state was assumed.
       if let state, state.modified <= seen, revision == nil { return nil }
-      if state?.modified == witness.base?.modified {
+      if state?.modified == commitRecord.base?.modified {
         guard let revision else { return nil }
         seen = revision
       } else if revision != nil {
         throw EtcdError(.compacted, "what came first was compacted")
       }
       do throws(EtcdError) {
-        let first = try client.firstChange(of: witness.key, from: seen + 1, until: deadline)
-        return first.kind == .put && first.keyValue.value == witness.value
+        let first = try client.firstChange(of: commitRecord.key, from: seen + 1, until: deadline)
+        return first.kind == .put && first.keyValue.value == commitRecord.value
           ? first.keyValue.modified : nil
       } catch {
         guard error.code == .compacted, let oldest = error.revision else { throw error }

@@ -56,19 +56,19 @@ final class EtcdTarget: CopyTarget {
         remedy: "choose another prefix, or remove the old one")
     }
     let stamp = Array((EtcdContainer.copyingFormat + Nonce.next()).utf8)
-    let witness = EtcdContainer.Witness(key: format, base: found, value: stamp)
+    let commitRecord = EtcdContainer.CommitRecord(key: format, base: found, value: stamp)
     let outcome = try container.commit(
       EtcdTransaction(
         if: [.absent(living)],
         then: [.put(key: living, value: stamp, lease: session.lease)]
           + (found == nil ? [] : everythingElse(container).map { .delete($0) })),
-      witness)
+      commitRecord)
     guard outcome.succeeded else {
       throw refused(
         container, "another process copies a container to this place, or did a moment ago",
         remedy: "wait for its end, or choose another prefix")
     }
-    return witness.item(at: outcome.revision)
+    return commitRecord.item(at: outcome.revision)
   }
 
   private static func refused(

@@ -85,7 +85,7 @@ final class EtcdLog: LogStore {
     let last = try known.last ?? EtcdLogPlace(etcd, name).last(upTo: known.state.furthest)
     let number = max(known.state.head, last) + 1
     let key = EtcdLogPlace.key(number, of: name, in: etcd)
-    let witness = EtcdContainer.Witness(
+    let commitRecord = EtcdContainer.CommitRecord(
       key: headKey, base: known.head, seen: known.seen,
       value: Array("\(Nonce.next()) \(String(number, radix: 16))".utf8))
     // If it fails, everything is read again.
@@ -93,7 +93,7 @@ final class EtcdLog: LogStore {
     let outcome = try etcd.commit(
       EtcdTransaction(
         if: known.item.unchanged + [.absent(key)], then: [.put(key: key, value: content)],
-        otherwise: [.key(stateKey), .key(headKey)]), witness)
+        otherwise: [.key(stateKey), .key(headKey)]), commitRecord)
     guard outcome.succeeded else {
       if outcome.results.count == 2 {
         let found = outcome.results.map(\.items.first)
@@ -108,7 +108,7 @@ final class EtcdLog: LogStore {
       }
       return .again
     }
-    known.head = witness.item(at: outcome.revision)
+    known.head = commitRecord.item(at: outcome.revision)
     known.last = number
     known.seen = outcome.revision
     known.appended += content.count

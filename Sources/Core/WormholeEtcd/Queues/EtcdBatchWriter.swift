@@ -143,10 +143,10 @@ final class EtcdBatchWriter: BatchWriter {
         guard let key = entry.key else { continue }
         try supersede(key, by: .init(batch: name, index: index), in: &change, store)
       }
-      let witness = EtcdContainer.Witness(
+      let commitRecord = EtcdContainer.CommitRecord(
         key: store.key(.senders, sender), base: last.item, seen: last.seen,
         value: Array("\(Nonce.next()) \(String(order, radix: 16))".utf8))
-      let outcome = try store.container.commit(change, witness)
+      let outcome = try store.container.commit(change, commitRecord)
       guard outcome.succeeded else {
         // Another process sends under this name, or a superseded entry was just taken; or another
         // condition no longer holds.
@@ -155,7 +155,7 @@ final class EtcdBatchWriter: BatchWriter {
       }
       state.withLock { state in
         state.last = Last(
-          order: order, item: witness.item(at: outcome.revision), seen: outcome.revision)
+          order: order, item: commitRecord.item(at: outcome.revision), seen: outcome.revision)
         state.admission.noteStored(name)
       }
       return name

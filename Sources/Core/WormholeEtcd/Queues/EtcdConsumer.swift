@@ -38,10 +38,10 @@ struct EtcdConsumer: ConsumerSource {
     let view = own.view
     let left = view.left(besides: taken)
     // It waited when its taking was prepared, and nothing preceded it.
-    if let (name, witness, item) = own.takeFirst(),
+    if let (name, commitRecord, item) = own.takeFirst(),
       let claim = left.first(where: { $0.batch == name })?.claim, claim.consumer == own.id
     {
-      let claimed = witness.item(at: claim.modified)
+      let claimed = commitRecord.item(at: claim.modified)
       return try accept(name, .init(consumer: own.id), claimed, item, store)
     }
     if let (name, claim) = left.first {
@@ -72,7 +72,7 @@ struct EtcdConsumer: ConsumerSource {
     guard view.left(besides: []).isEmpty,
       let name = try waiting.next(listing: view.waiting), !isToShare(name)
     else { return }
-    own.begin(with: (name, try witness(name, .init(consumer: own.id), nil), nil))
+    own.begin(with: (name, try commitRecord(name, .init(consumer: own.id), nil), nil))
   }
 
   /// Whether other workers, which may come later, get entries of a batch that this one could take.
@@ -117,9 +117,9 @@ struct EtcdConsumer: ConsumerSource {
     return true
   }
 
-  private func witness(
+  private func commitRecord(
     _ name: EntryFile, _ claim: BatchOwner, _ base: KeyValue?
-  ) throws -> EtcdContainer.Witness {
+  ) throws -> EtcdContainer.CommitRecord {
     .init(
       key: store.claimKey(name), base: base, seen: base?.modified ?? own.view.revision,
       value: try claim.bytes(stamp: Nonce.next()))
@@ -150,8 +150,8 @@ struct EtcdConsumer: ConsumerSource {
     if let last, last.consumer != own.id {
       change.conditions.append(.absent(store.consumerKey(last.consumer)))
     }
-    let witness = try witness(name, claim, last?.claimed)
-    let outcome = try store.container.commit(change, witness)
+    let commitRecord = try commitRecord(name, claim, last?.claimed)
+    let outcome = try store.container.commit(change, commitRecord)
     guard outcome.succeeded else {
       let found = outcome.results.map(\.items)
       guard found.first?.isEmpty == false else { throw store.queue.replaced() }
@@ -161,7 +161,7 @@ struct EtcdConsumer: ConsumerSource {
       return .again
     }
     return try accept(
-      name, claim, witness.item(at: outcome.revision), outcome.results.first?.items.first,
+      name, claim, commitRecord.item(at: outcome.revision), outcome.results.first?.items.first,
       isLeft: last != nil, store)
   }
 

@@ -17,7 +17,7 @@ final class EtcdConsumerMembership: ConsumerMembership, EtcdCompanion {
   /// The consumers and taken batches, and the waiting ones, as its beginning has found them.
   private let found = Mutex<EtcdQueueView.Look?>(nil)
   /// A waiting batch, and how it is taken; with the batch itself once it was read.
-  typealias First = (name: EntryFile, witness: EtcdContainer.Witness, item: KeyValue?)
+  typealias First = (name: EntryFile, commitRecord: EtcdContainer.CommitRecord, item: KeyValue?)
   /// The batch that it takes in the transaction by which it begins.
   private let first = Mutex<First?>(nil)
   /// Returns the registration with which it ends; nil if there was no room for it.
@@ -47,10 +47,10 @@ final class EtcdConsumerMembership: ConsumerMembership, EtcdCompanion {
     let value = (isAlone ? Self.alone : Self.beside) + Array(" \(Nonce.next()) \(record.id)".utf8)
     var steps = EtcdTransaction(
       if: [.absent(key)], then: [.put(key: key, value: value, lease: lease)])
-    if let (name, witness, _) = first.withLock(\.self) {
+    if let (name, commit, _) = first.withLock(\.self) {
       let entry = store.entryKey(name)
-      steps.conditions += witness.conditions + [.exists(entry)]
-      steps.operations += [.put(key: witness.key, value: witness.value), .read(.key(entry))]
+      steps.conditions += commit.conditions + [.exists(entry)]
+      steps.operations += [.put(key: commit.key, value: commit.value), .read(.key(entry))]
     }
     steps.operations += EtcdQueueView.look(at: store.prefix).operations
     return steps

@@ -167,17 +167,17 @@ final class EtcdTaken: TakenBatchStorage {
       try settleDoubt(&state, store)
       var claim = state.claim
       edit(&claim)
-      let witness = EtcdContainer.Witness(
+      let commitRecord = EtcdContainer.CommitRecord(
         key: state.claimed.key, base: state.claimed, value: try claim.bytes(stamp: Nonce.next()))
       do throws(EtcdError) {
         let outcome = try fenced(store) { fence throws(EtcdError) in
-          try store.container.commit(EtcdTransaction(if: fence, then: operations), witness)
+          try store.container.commit(EtcdTransaction(if: fence, then: operations), commitRecord)
         }
         guard outcome.succeeded else { throw EtcdError(.leaseGone, "") }
         state.claim = claim
-        state.claimed = witness.item(at: outcome.revision)
+        state.claimed = commitRecord.item(at: outcome.revision)
       } catch {
-        if error.code == .outcomeUnknown { state.doubt = (claim, witness.value) }
+        if error.code == .outcomeUnknown { state.doubt = (claim, commitRecord.value) }
         throw error.code == .leaseGone ? store.queue.replaced() : error as any Error
       }
     }

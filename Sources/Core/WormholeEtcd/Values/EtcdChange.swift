@@ -74,11 +74,11 @@ final class EtcdChange<Result: Sendable>: Waiting {
       try lease == nil
       ? stamp.wire : value.content(edit, stamp, terms: terms, after: needsContent ? old : nil)
     if case .replace = edit { terms.willPublish(stamp) }
-    let witness = value.witness(state, content)
+    let commitRecord = value.commitRecord(state, content)
     let outcome: EtcdTransaction.Outcome
     do throws(EtcdError) {
       outcome = try etcd.commit(
-        EtcdTransaction(if: [], then: [], otherwise: [.key(value.key)]), witness,
+        EtcdTransaction(if: [], then: [], otherwise: [.key(value.key)]), commitRecord,
         lease: lease ?? 0)
     } catch {
       // If it was made, the content hangs on its lease.
@@ -91,7 +91,7 @@ final class EtcdChange<Result: Sendable>: Waiting {
     self.lease = nil
     value.retireLease(of: state, after: outcome)
     value.know(
-      .init(item: witness.item(at: outcome.revision, lease: lease ?? 0), seen: outcome.moment))
+      .init(item: commitRecord.item(at: outcome.revision, lease: lease ?? 0), seen: outcome.moment))
     return .done(result)
   }
 

@@ -88,7 +88,7 @@ final class EtcdValue: ValueStore {
 
   // MARK: Changing
 
-  func witness(_ state: SeenState, _ content: [UInt8]) -> EtcdContainer.Witness {
+  func commitRecord(_ state: SeenState, _ content: [UInt8]) -> EtcdContainer.CommitRecord {
     .init(
       key: key, base: state.item, seen: state.seen.revision, value: content, stamp: Stamp.bytes)
   }

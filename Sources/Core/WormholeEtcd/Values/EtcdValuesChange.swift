@@ -15,7 +15,7 @@ final class EtcdValuesChange<Result: Sendable>: Waiting {
     values = update.values.compactMap { $0.store as? EtcdValue }
   }
 
-  /// Besides the contents' conditions: two of the witness, two of the value that was changed last,
+  /// Besides the contents' conditions: two of the commit record, two of the value that was changed last,
   /// and the container's.
   private static var maximumConditions: Int { EtcdContainer.maximumOperations - 5 }
 
@@ -62,7 +62,7 @@ final class EtcdValuesChange<Result: Sendable>: Waiting {
     on etcd: EtcdContainer
   ) throws -> Bool {
     var transaction = EtcdTransaction(if: roleConditions, then: [])
-    var witness: EtcdContainer.Witness?
+    var commitRecord: EtcdContainer.CommitRecord?
     var replaced: [(EtcdValue, SeenState)] = []
     let stamp = Stamp.unique()
     var others: [(key: [UInt8], item: KeyValue?)] = []
@@ -74,22 +74,22 @@ final class EtcdValuesChange<Result: Sendable>: Waiting {
       }
       let content = try value.content(edit, stamp, terms: update.terms, after: found[index])
       replaced.append((value, state))
-      guard witness != nil else {
-        witness = value.witness(state, content)
+      guard commitRecord != nil else {
+        commitRecord = value.commitRecord(state, content)
         continue
       }
       others.append((value.key, state.item))
       transaction.operations.append(.put(key: value.key, value: content))
     }
     transaction.conditions += .unchanged(others, stamp: Stamp.bytes)
-    if let witness {
-      let outcome = try etcd.commit(transaction, witness)
+    if let commitRecord {
+      let outcome = try etcd.commit(transaction, commitRecord)
       if outcome.succeeded {
         for (value, state) in replaced { value.retireLease(of: state, after: outcome) }
         return true
       }
     }
     try update.role?.check(on: etcd)
-    return witness == nil
+    return commitRecord == nil
   }
 }

@@ -17,7 +17,7 @@ package struct Violation: Sendable, CustomStringConvertible {
     self.key = key
     var inside = Set(window.map(\.index))
     for step in window where step.isRequired && history[step.index].outcome == .unknown {
-      if let witness = Self.witness(of: step, in: history) { inside.insert(witness) }
+      if let reader = Self.firstReader(of: step, in: history) { inside.insert(reader) }
     }
     operations = inside.map { history[$0] }.sorted(by: Self.isEarlier)
 
@@ -36,7 +36,7 @@ package struct Violation: Sendable, CustomStringConvertible {
   }
 
   /// Returns the first operation that showed that an operation of unknown outcome took effect.
-  private static func witness(of step: Step, in history: [HistoryOperation]) -> Int? {
+  private static func firstReader(of step: Step, in history: [HistoryOperation]) -> Int? {
     history.indices.filter { index in
       history[index].response != nil
         && Step(history[index], index: index)?.observed == step.produced

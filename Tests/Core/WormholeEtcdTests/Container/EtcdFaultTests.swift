@@ -48,7 +48,7 @@ struct EtcdFaultTests {
   @Test(
     "find out what became of a change, as long as etcd's history shows it",
     arguments: Meanwhile.allCases)
-  func witnesses(_ meanwhile: Meanwhile) throws {
+  func commitRecords(_ meanwhile: Meanwhile) throws {
     let node = try EtcdNode()
     let proxy = try LossyProxy(to: node.endpoint, losingOneIn: 2)
     guard let etcd = try container(proxy.endpoint).engine as? EtcdContainer else {

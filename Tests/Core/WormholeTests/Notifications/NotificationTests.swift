@@ -115,18 +115,18 @@ struct NotificationTests {
       heard.add(1)
       registration.cancel()
     }
-    let witness = try container.notification("n").observe(on: queue) { _ in heard.add(2) }
+    let control = try container.notification("n").observe(on: queue) { _ in heard.add(2) }
     for number in 1...2 {
       try container.notification("n").post()
-      try eventually("the witness is called") { heard.all.filter { $0 == 2 }.count == number }
+      try eventually("the control is called") { heard.all.filter { $0 == 2 }.count == number }
     }
     try eventually("the first one ended itself") { !registration.isValid }
     try container.notification("n").post()
-    try eventually("the witness is called") { heard.all.filter { $0 == 2 }.count == 3 }
+    try eventually("the control is called") { heard.all.filter { $0 == 2 }.count == 3 }
     #expect(heard.all.filter { $0 == 1 }.count == 1)
     #expect(throws: WormholeError.self) { try registration.check() }
     #expect(throws: WormholeError.self) { try registration.suspend() }
-    withExtendedLifetime(witness) {}
+    withExtendedLifetime(control) {}
   }
 
   @Test("in a burst is delivered at least once after its last post")
@@ -214,10 +214,10 @@ struct NotificationTests {
       try registration.suspend()
       try registration.suspend()
       try container.notification("n").post()
-      let witness = Heard<Int>()
-      let other = try container.notification("n").observe(on: queue) { _ in witness.add(1) }
+      let control = Heard<Int>()
+      let other = try container.notification("n").observe(on: queue) { _ in control.add(1) }
       try container.notification("n").post()
-      try eventually("the others are called") { !witness.all.isEmpty }
+      try eventually("the others are called") { !control.all.isEmpty }
       try registration.resume()
       queue.sync {}
       #expect(heard.all.count == round - 1, "one suspension is left")
@@ -247,7 +247,7 @@ struct NotificationTests {
     let heard = Heard<Int>()
     let held = DispatchQueue(label: "held")
     let registration = try container.notification("n").observe(on: held) { _ in heard.add(1) }
-    let witness = try container.notification("n").observe(on: queue) { _ in heard.add(2) }
+    let control = try container.notification("n").observe(on: queue) { _ in heard.add(2) }
     held.suspend()
     try container.notification("n").post()
     try eventually("the other one is called") { heard.all == [2] }
@@ -258,7 +258,7 @@ struct NotificationTests {
     held.sync {}
     #expect(heard.all == [2, 2])
     #expect(registration.detection == nil)
-    withExtendedLifetime(witness) {}
+    withExtendedLifetime(control) {}
   }
 
   @Test(

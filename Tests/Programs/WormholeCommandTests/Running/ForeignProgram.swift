@@ -1,7 +1,7 @@
 import Foundation
 import WormholeTestSupport
 
-/// Foreign programs as independent witnesses.
+/// Foreign programs as independent checks.
 enum Python {
   /// Returns the output of a script; nil, with a reason in the log, if there is no Python.
   static func run(_ script: String, input: String) throws -> String? {

@@ -67,11 +67,11 @@ extension EtcdQueue: AttachmentStore {
     _ id: String, _ manifest: AttachmentManifest, if conditions: [EtcdTransaction.Condition],
     session: EtcdSession
   ) throws -> KeyValue? {
-    let witness = EtcdContainer.Witness(
+    let commitRecord = EtcdContainer.CommitRecord(
       key: waitingKey(id), base: nil, value: try manifest.bytes())
     let outcome = try files.commit(
-      .init(if: conditions, then: []), witness, lease: session.lease)
-    return outcome.succeeded ? witness.item(at: outcome.revision) : nil
+      .init(if: conditions, then: []), commitRecord, lease: session.lease)
+    return outcome.succeeded ? commitRecord.item(at: outcome.revision) : nil
   }
 
   /// Makes it whole: it lasts from now on.
@@ -133,11 +133,11 @@ extension EtcdQueue: AttachmentStore {
   ) throws -> KeyValue? {
     var found = first
     while let item = found, AttachmentManifest(item.value) != nil {
-      let witness = EtcdContainer.Witness(
+      let commitRecord = EtcdContainer.CommitRecord(
         key: other, base: nil, seen: item.modified, value: item.value)
       let outcome = try files.commit(
-        .init(if: conditions + item.unchanged, then: [.delete(.key(key))]), witness)
-      if outcome.succeeded { return witness.item(at: outcome.revision) }
+        .init(if: conditions + item.unchanged, then: [.delete(.key(key))]), commitRecord)
+      if outcome.succeeded { return commitRecord.item(at: outcome.revision) }
       found = try files.item(key)
       // It was not refused because the manifest had changed.
       guard found?.modified != item.modified else { throw EtcdError(.leaseGone, "it was replaced") }
