@@ -59,7 +59,7 @@ struct EtcdCheckTests {
       }
       return DeliveryChecks("message", [deliveries]).all().allSatisfy(\.holds)
     }
-    let taken = Delivery.Event.taken(tenure: "a", slot: 0, isRedelivery: false, from: 1, to: 2)
+    let taken = Delivery.Event.taken(epoch: "a", slot: 0, isRedelivery: false, from: 1, to: 2)
     #expect(holds(.unsent))
     #expect(holds(taken))
     #expect(!holds(.unsent, taken))

@@ -15,19 +15,19 @@ struct PeerCheckTests {
   }
 
   private func taken(
-    _ number: UInt64, _ time: UInt64, by tenure: String = "a", again: Bool = false
+    _ number: UInt64, _ time: UInt64, by epoch: String = "a", again: Bool = false
   ) -> [Delivery] {
     events(
-      number, .taken(tenure: tenure, slot: 0, isRedelivery: again, from: time, to: time + 1))
+      number, .taken(epoch: epoch, slot: 0, isRedelivery: again, from: time, to: time + 1))
   }
 
-  private func handled(_ number: UInt64, _ time: UInt64, by tenure: String = "a") -> [Delivery] {
-    taken(number, time, by: tenure)
+  private func handled(_ number: UInt64, _ time: UInt64, by epoch: String = "a") -> [Delivery] {
+    taken(number, time, by: epoch)
       + events(number, .acknowledging, .acknowledged(at: time + 2))
   }
 
-  private func consuming(_ tenure: String, _ time: UInt64) -> [Delivery] {
-    events(0, .consuming(tenure: tenure, from: time, to: time + 1))
+  private func consuming(_ epoch: String, _ time: UInt64) -> [Delivery] {
+    events(0, .consuming(epoch: epoch, from: time, to: time + 1))
   }
 
   private func failed(_ journals: [Delivery]...) -> [String] {

@@ -20,14 +20,14 @@ struct DeliveryChecks {
   }
 
   private struct Take {
-    let tenure: String
+    let epoch: String
     let number: UInt64
     let isRedelivery: Bool
     let from: UInt64
     let to: UInt64
   }
 
-  private struct Tenure {
+  private struct Epoch {
     let place: String
     let name: String
     let from: UInt64
@@ -38,7 +38,7 @@ struct DeliveryChecks {
   /// In the order of their numbers.
   private let entries: [Entry]
   private var unknown: [String] = []
-  private var tenures: [Tenure] = []
+  private var epochs: [Epoch] = []
 
   /// - Parameter what: "message" or "file".
   init(_ what: String, _ journals: [[Delivery]]) {
@@ -50,8 +50,8 @@ struct DeliveryChecks {
     }
     for delivery in journals.joined() {
       switch delivery.event {
-      case .consuming(let tenure, let from, let to):
-        tenures.append(Tenure(place: delivery.place, name: tenure, from: from, to: to))
+      case .consuming(let epoch, let from, let to):
+        epochs.append(Epoch(place: delivery.place, name: epoch, from: from, to: to))
       case .taken(_, let slot, _, _, _) where found[delivery.key]?.slot != slot:
         unknown.append("\(delivery.number) from slot \(slot) in \(delivery.place)")
       default: Self.note(delivery.event, in: &found[delivery.key])
@@ -69,10 +69,10 @@ struct DeliveryChecks {
     case .cancelled(let isSo):
       entry?.mayBeCancelled = isSo
       entry?.isCancelled = isSo
-    case .taken(let tenure, _, let isRedelivery, let from, let to):
+    case .taken(let epoch, _, let isRedelivery, let from, let to):
       let number = entry?.number ?? 0
       entry?.takes.append(
-        Take(tenure: tenure, number: number, isRedelivery: isRedelivery, from: from, to: to))
+        Take(epoch: epoch, number: number, isRedelivery: isRedelivery, from: from, to: to))
     case .acknowledging, .failing: entry?.settlings += 1
     case .unsettled: entry?.settlings -= 1
     case .acknowledged(let time): entry?.acknowledged = time
@@ -163,24 +163,24 @@ struct DeliveryChecks {
   /// A consumer that was replaced receives no new entries.
   private var oneConsumer: Check {
     var evidence: [String] = []
-    let own = Dictionary(tenures.map { ($0.name, $0.to) }) { first, _ in first }
-    let ordered = Dictionary(grouping: tenures.sorted { $0.from < $1.from }, by: \.place)
+    let own = Dictionary(epochs.map { ($0.name, $0.to) }) { first, _ in first }
+    let ordered = Dictionary(grouping: epochs.sorted { $0.from < $1.from }, by: \.place)
     for entry in entries {
       for take in entry.takes where !take.isRedelivery {
-        guard let own = own[take.tenure] else { continue }
+        guard let own = own[take.epoch] else { continue }
         // Only a consumer that certainly began after this one has replaced it. Of two that overlap,
         // the first in the records may be the second, which was stopped before it could record
         // that.
         let next = ordered[entry.place]?.first { $0.from > own }
         if let next, next.to < take.from {
           evidence.append(
-            "\(name(take.number)) in \(entry.place) went to consumer \(take.tenure), which "
+            "\(name(take.number)) in \(entry.place) went to consumer \(take.epoch), which "
               + "\(next.name) had replaced")
         }
       }
     }
     return Check(
-      "a consumer that was replaced gets nothing new", "\(tenures.count) consumers",
+      "a consumer that was replaced gets nothing new", "\(epochs.count) consumers",
       firstOf: evidence)
   }
 

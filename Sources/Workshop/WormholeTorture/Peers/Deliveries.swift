@@ -79,7 +79,7 @@ struct LogDeliveries: Deliveries {
 }
 
 extension LogReader<PropertyListValue>: DeliverySource {
-  var tenures: Int { 1 }
+  var epochs: Int { 1 }
 
   func take(until deadline: ContinuousClock.Instant) throws -> TakenEntry? {
     try next(until: deadline).map { message in
@@ -165,7 +165,7 @@ struct FileDeliveries: Deliveries {
 }
 
 extension PeerReceiver<PeerFile>: DeliverySource {
-  var tenures: Int { 1 }
+  var epochs: Int { 1 }
 
   func take(until deadline: ContinuousClock.Instant) throws -> TakenEntry? {
     guard let file = try next(until: deadline) else { return nil }

@@ -35,7 +35,7 @@ struct SentEntry {
 /// A consumer of entries.
 protocol DeliverySource {
   /// How often it has joined: one that was replaced may join again.
-  var tenures: Int { get }
+  var epochs: Int { get }
   /// Takes the next entry.
   func take(until deadline: ContinuousClock.Instant) throws -> TakenEntry?
   func close()
@@ -186,13 +186,13 @@ final class DeliveryStrand: Sendable {
     }
   }
 
-  /// A consumer whose tenures are noted.
+  /// A consumer whose epochs are noted.
   private final class Consumer {
     let source: any DeliverySource
     private let strand: DeliveryStrand
     private let place: String
-    private var tenure = ""
-    private var tenures = 0
+    private var epoch = ""
+    private var epochs = 0
 
     init(_ strand: DeliveryStrand, _ place: String, _ patience: Duration) throws {
       self.strand = strand
@@ -201,15 +201,15 @@ final class DeliveryStrand: Sendable {
       source = try strand.timed("becoming the consumer", patience: patience) {
         try strand.deliveries.consume(place, until: .now + patience)
       }
-      try noteTenure(since: beginning)
+      try noteEpoch(since: beginning)
     }
 
     /// Notes that it is the consumer, once for each time that it joined.
-    private func noteTenure(since beginning: UInt64) throws {
-      guard source.tenures > tenures else { return }
-      (tenure, tenures) = (strand.recorder.newTenure(), source.tenures)
+    private func noteEpoch(since beginning: UInt64) throws {
+      guard source.epochs > epochs else { return }
+      (epoch, epochs) = (strand.recorder.newEpoch(), source.epochs)
       try strand.note(
-        place, 0, .consuming(tenure: tenure, from: beginning, to: bootTimeNanoseconds()))
+        place, 0, .consuming(epoch: epoch, from: beginning, to: bootTimeNanoseconds()))
     }
 
     func take(_ patience: Duration) throws -> TakenEntry? {
@@ -217,12 +217,12 @@ final class DeliveryStrand: Sendable {
       let found = try strand.timed("the next entry", patience: patience) {
         try source.take(until: .now + patience)
       }
-      try noteTenure(since: beginning)
+      try noteEpoch(since: beginning)
       guard let entry = found else { return nil }
       try strand.note(
         place, entry.number,
         .taken(
-          tenure: tenure, slot: entry.slot, isRedelivery: entry.isRedelivery, from: beginning,
+          epoch: epoch, slot: entry.slot, isRedelivery: entry.isRedelivery, from: beginning,
           to: bootTimeNanoseconds()))
       if let damage = try entry.damage() { try strand.recorder.note(.broke(.whole, damage)) }
       return entry

@@ -75,11 +75,11 @@ struct Delivery: Codable, Equatable {
     case unsent
     case cancelling
     case cancelled(Bool)
-    /// The worker became the consumer, at some time between two instants; each tenure has its own
+    /// The worker became the consumer, at some time between two instants; each epoch has its own
     /// name.
-    case consuming(tenure: String, from: UInt64, to: UInt64)
+    case consuming(epoch: String, from: UInt64, to: UInt64)
     /// The worker took the entry, at some time between two instants.
-    case taken(tenure: String, slot: Int, isRedelivery: Bool, from: UInt64, to: UInt64)
+    case taken(epoch: String, slot: Int, isRedelivery: Bool, from: UInt64, to: UInt64)
     case acknowledging
     case acknowledged(at: UInt64)
     case failing

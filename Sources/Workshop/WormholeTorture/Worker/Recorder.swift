@@ -14,7 +14,7 @@ final class Recorder: Sendable {
   private let journal: SharedDescriptor
   let life: Int
   private let lastNumber: Atomic<UInt64>
-  private let tenures = Atomic(0)
+  private let epochs = Atomic(0)
   let isOnEtcd: Bool
   /// Whether all workers rest or have ended, so that no error has an excuse.
   private let isAlone: Bool
@@ -56,8 +56,8 @@ final class Recorder: Sendable {
   /// Returns the next of the numbers that only this strand uses.
   func newNumber() -> UInt64 { lastNumber.wrappingAdd(1, ordering: .relaxed).newValue }
 
-  /// Returns the name of a new tenure as a consumer.
-  func newTenure() -> String { "\(life)-\(tenures.wrappingAdd(1, ordering: .relaxed).newValue)" }
+  /// Returns the name of a new epoch as a consumer.
+  func newEpoch() -> String { "\(life)-\(epochs.wrappingAdd(1, ordering: .relaxed).newValue)" }
 
   /// Performs one operation, and records its call before and its answer after it.
   ///

@@ -31,10 +31,10 @@ struct ConsumerStepsTests {
     let directory = try TemporaryDirectory()
     let looks = Heard<Int>()
     let queue = try directory.container().queue("q")
-    let tenure = ConsumerTenure<Int>(
+    let epoch = ConsumerEpoch<Int>(
       (source: Fruitless(rest: count, looks: looks), place: Nowhere(), registration: nil),
       DeliveryTerms(OpenQueue(queue)))
-    #expect(try tenure.take(until: .now, .now) == nil)
+    #expect(try epoch.take(until: .now, .now) == nil)
     return looks.all.count
   }
 

@@ -120,7 +120,7 @@ struct QueueTests {
     try place.move("taken/\(own)", to: "taken/another")
     try await queue.sender("a").enqueue(1)
     #expect(try await replaced.value?.payload == 1)
-    #expect(consumer.tenures == 2)
+    #expect(consumer.epochs == 2)
   }
 
   @Test("stores entries sent during another write as one file, and acknowledges each", .bothEngines)
@@ -342,7 +342,7 @@ struct QueueTests {
       at: Directory.current)
     try await queue.sender("a").enqueue(1)
     #expect(try await waiting.value.payload == 1)
-    #expect(consumer.tenures == 2)
+    #expect(consumer.epochs == 2)
   }
 
   @Test("is made again by a sender that holds it open, after it was removed")

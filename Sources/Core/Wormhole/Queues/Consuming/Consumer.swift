@@ -79,15 +79,15 @@ extension Queue {
     let wake = WakeLatch()
     // All attempts together wait this long, not each one.
     let deadline = deadline ?? .now + SharedContainer.standardWait
-    var entry = ConsumerTenure<Content>.entry(plain, terms, wake, until: deadline)
+    var entry = ConsumerEpoch<Content>.entry(plain, terms, wake, until: deadline)
     return StepwiseWait {
       do {
-        return try entry.step().then { .done(QueueConsumer(self, terms, wake: wake, tenure: $0)) }
+        return try entry.step().then { .done(QueueConsumer(self, terms, wake: wake, epoch: $0)) }
       } catch let error as WormholeError
         where error.code == .leaseLost && !LeaseFault.failingToJoin.isActive
       {
         // Stopped while it joined, and replaced: it has begun nothing.
-        entry = ConsumerTenure<Content>.entry(plain, terms, wake, until: deadline)
+        entry = ConsumerEpoch<Content>.entry(plain, terms, wake, until: deadline)
         return .again
       }
     }
@@ -112,8 +112,8 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
   private let state: Mutex<State>
 
   private struct State {
-    /// The current tenure, or the last one.
-    var tenure: ConsumerTenure<Content>
+    /// The current epoch, or the last one.
+    var epoch: ConsumerEpoch<Content>
     var count = 1
     /// Why it has to join again.
     var loss: WormholeError?
@@ -124,18 +124,18 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
 
   init(
     _ queue: Queue<Content>, _ terms: ConsumerTerms, wake: WakeLatch,
-    tenure: ConsumerTenure<Content>
+    epoch: ConsumerEpoch<Content>
   ) {
     self.queue = queue
     self.terms = terms
     self.wake = wake
-    state = Mutex(State(tenure: tenure))
+    state = Mutex(State(epoch: epoch))
   }
 
   deinit { close() }
 
   /// A descriptor for the program that handles an entry: see `PresenceRegistration.inheritable`.
-  package var inheritable: Int32? { state.withLock(\.tenure).inheritable }
+  package var inheritable: Int32? { state.withLock(\.epoch).inheritable }
 
   /// Closes the consumer. Unacknowledged entries go to the next one as if given back: what this
   /// one did with them is not an attempt. A caller waiting in `next` is woken with
@@ -146,24 +146,24 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
   package func abandon() { end(asDeath: true) }
 
   private func end(asDeath: Bool) {
-    let (tenure, turn) = state.withLock { state in
+    let (epoch, turn) = state.withLock { state in
       state.isClosed = true
-      return (state.tenure, state.turn)
+      return (state.epoch, state.turn)
     }
-    tenure.end(asDeath: asDeath)
+    epoch.end(asDeath: asDeath)
     turn?.raise()
     wake.raise()
   }
 
   /// Promises that this consumer takes no entry after the current one, unless it loses or gives
   /// back that one, and is then closed. On etcd it leaves in the transaction that ends the entry.
-  package func takesNoMore() { state.withLock(\.tenure).takesNoMore() }
+  package func takesNoMore() { state.withLock(\.epoch).takesNoMore() }
 
   /// When its next entry to be tried again is due; nil if it has none.
-  package var nextRetry: ContinuousClock.Instant? { state.withLock(\.tenure).nextRetry }
+  package var nextRetry: ContinuousClock.Instant? { state.withLock(\.epoch).nextRetry }
 
   /// How often it has joined, including the first time.
-  package var tenures: Int { state.withLock(\.count) }
+  package var epochs: Int { state.withLock(\.count) }
 
   /// Returns whether no entry waits, not even a delayed one, and every taken entry is
   /// acknowledged.
@@ -177,9 +177,9 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
   package func isIdle(countsTaken: Bool) throws -> Bool {
     try queue.attempt("consume") {
       try confirmOpen()
-      let (tenure, loss) = state.withLock { ($0.tenure, $0.loss) }
+      let (epoch, loss) = state.withLock { ($0.epoch, $0.loss) }
       if let loss { throw loss }
-      return try tenure.place.isIdle(countsTaken: countsTaken)
+      return try epoch.place.isIdle(countsTaken: countsTaken)
     }
   }
 
@@ -245,7 +245,7 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
     until deadline: ContinuousClock.Instant?
   ) -> sending any Waiting<QueueEntry<Content>?> {
     // While the consumer joins again.
-    var entry: (any Waiting<ConsumerTenure<Content>>)?
+    var entry: (any Waiting<ConsumerEpoch<Content>>)?
     let limit = deadline.map(CallLimit.callDeadline)
     return StepwiseWait { [self] in
       guard !isLost else {
@@ -267,19 +267,19 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
   ) throws -> QueueEntry<Content>? {
     try queue.attempt("consume") {
       try confirmOpen()
-      let tenure = state.withLock(\.tenure)
+      let epoch = state.withLock(\.epoch)
       do {
-        return try tenure.take(until: deadline, limit)
+        return try epoch.take(until: deadline, limit)
       } catch  where error.isLossOfConsumer {
         // On etcd, or it was closed just now.
         try confirmOpen()
-        let loss = try tenure.noteLoss(until: deadline)
+        let loss = try epoch.noteLoss(until: deadline)
         guard terms.joinsAgain else { throw loss }
         // One that has delivered nothing has lost nothing.
-        if tenure.hasDelivered { Diagnostics.report(loss) }
-        // Excludes: a loss of the tenure that another caller has begun meanwhile.
-        state.withLock { if $0.tenure === tenure { $0.loss = loss } }
-        tenure.endLater()
+        if epoch.hasDelivered { Diagnostics.report(loss) }
+        // Excludes: a loss of the epoch that another caller has begun meanwhile.
+        state.withLock { if $0.epoch === epoch { $0.loss = loss } }
+        epoch.endLater()
         return nil
       }
     }
@@ -289,7 +289,7 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
   private var isLost: Bool { state.withLock { $0.loss != nil } }
 
   private func joinAgain(
-    _ entry: inout (any Waiting<ConsumerTenure<Content>>)?, until deadline: ContinuousClock.Instant?
+    _ entry: inout (any Waiting<ConsumerEpoch<Content>>)?, until deadline: ContinuousClock.Instant?
   ) throws -> WaitingStep<QueueEntry<Content>?> {
     try confirmOpen()
     guard ChangeMonitor.shared.isSettled(queue.container.root.path) else {
@@ -298,12 +298,12 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
     // A day is as good as no deadline.
     let current =
       entry
-      ?? ConsumerTenure<Content>.entry(
+      ?? ConsumerEpoch<Content>.entry(
         queue.plain, terms, wake, until: deadline ?? .now + .seconds(86_400))
     entry = current
     do {
-      let step = try current.step().then { tenure -> WaitingStep<QueueEntry<Content>?> in
-        try goOn(tenure)
+      let step = try current.step().then { epoch -> WaitingStep<QueueEntry<Content>?> in
+        try goOn(epoch)
         return .again
       }
       if case .wait(let latch, _) = step {
@@ -335,16 +335,16 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
     return .wait(for: wake, until: deadline.map { min($0, next) } ?? next)
   }
 
-  /// Continues with a new tenure, unless another caller was faster.
-  private func goOn(_ tenure: ConsumerTenure<Content>) throws {
+  /// Continues with a new epoch, unless another caller was faster.
+  private func goOn(_ epoch: ConsumerEpoch<Content>) throws {
     let isTaken = state.withLock { state in
-      // Excludes: a tenure that begins after the consumer was closed, and never ends.
+      // Excludes: an epoch that begins after the consumer was closed, and never ends.
       guard state.loss != nil, !state.isClosed else { return false }
-      (state.tenure, state.loss) = (tenure, nil)
+      (state.epoch, state.loss) = (epoch, nil)
       state.count += 1
       return true
     }
-    if !isTaken { tenure.end() }
+    if !isTaken { epoch.end() }
     try confirmOpen()
   }
 

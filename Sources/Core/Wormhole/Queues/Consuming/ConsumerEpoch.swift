@@ -20,8 +20,8 @@ package struct ConsumerTerms: Sendable {
   }
 }
 
-/// A consumer's time from joining to its end, or to its loss. Thread-safe.
-final class ConsumerTenure<Content: Codable & Sendable>: Sendable {
+/// One epoch of a consumer: its time from joining to its end, or to its loss. Thread-safe.
+final class ConsumerEpoch<Content: Codable & Sendable>: Sendable {
   let place: any ConsumerMembership
   private let deliveries: DeliveryTerms
   private let registration: PresenceRegistration?
@@ -34,12 +34,12 @@ final class ConsumerTenure<Content: Codable & Sendable>: Sendable {
   static func entry(
     _ queue: PlainQueue, _ terms: ConsumerTerms, _ wake: WakeLatch,
     until deadline: ContinuousClock.Instant?
-  ) -> sending any Waiting<ConsumerTenure> {
+  ) -> sending any Waiting<ConsumerEpoch> {
     let deliveries = DeliveryTerms(OpenQueue(queue), terms, wake)
     let joining = queue.store.joining(deliveries, until: deadline)
     return StepwiseWait {
       try queue.attempt(terms.isWorker ? "work for" : "consume") {
-        try joining.step().then { .done(ConsumerTenure($0, deliveries)) }
+        try joining.step().then { .done(ConsumerEpoch($0, deliveries)) }
       }
     }
   }
