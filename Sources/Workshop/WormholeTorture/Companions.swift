@@ -8,14 +8,14 @@ import WormholeWorkshop
 
 /// A worker's work besides values and notifications, each kind on its own thread.
 final class Companions {
-  /// One turn of a strand's job. A replacement while the process was stopped is not a failure; any other
+  /// One turn of a client's job. A replacement while the process was stopped is not a failure; any other
   /// error is.
   typealias Turn = @Sendable (inout SeededGenerator) throws -> Void
 
   private let arguments: WorkerArguments
-  private var strands: [(kind: Kind, recorder: Recorder, turn: Turn)] = []
+  private var clients: [(kind: Kind, recorder: Recorder, turn: Turn)] = []
   private let running = DispatchGroup()
-  private var requests: RequestStrand?
+  private var requests: RequestClient?
   private var watch: PresenceWatch?
   private var changes: ChangeWatch?
   private var session: PeerSession?
@@ -32,23 +32,23 @@ final class Companions {
       return nil
     }
     try add(.queues) {
-      DeliveryStrand(try QueueDeliveries(container, slot: slot), $0, slot: slot).turn
+      DeliveryClient(try QueueDeliveries(container, slot: slot), $0, slot: slot).turn
     }
     try add(.logs) {
-      DeliveryStrand(try LogDeliveries(container, slot: slot), $0, slot: slot).turn
+      DeliveryClient(try LogDeliveries(container, slot: slot), $0, slot: slot).turn
     }
     guard !arguments.options.kinds.isDisjoint(with: [.requests, .files]) else { return }
-    let session = try PeerSession(RequestStrand.name(slot: slot), in: container)
+    let session = try PeerSession(RequestClient.name(slot: slot), in: container)
     self.session = session
     try add(.requests) { recorder in
-      let requests = RequestStrand(session, recorder, processes: arguments.options.processes)
+      let requests = RequestClient(session, recorder, processes: arguments.options.processes)
       self.requests = requests
       return requests.turn
     }
     try add(.files) {
       let files = FileDeliveries(
         session, arguments.directory, processes: arguments.options.processes)
-      return DeliveryStrand(files, $0, slot: slot).turn
+      return DeliveryClient(files, $0, slot: slot).turn
     }
   }
 
@@ -57,19 +57,19 @@ final class Companions {
     guard arguments.options.kinds.contains(kind) else { return }
     let recorder = try Recorder(arguments.directory, life: arguments.life, kind)
     let turn = try recorder.insisting(until: arguments.end) { try make(recorder) }
-    if let turn { strands.append((kind, recorder, turn)) }
+    if let turn { clients.append((kind, recorder, turn)) }
   }
 
   func begin() throws {
     try changes?.begin()
-    for (kind, recorder, turn) in strands {
+    for (kind, recorder, turn) in clients {
       Blocking.queue().async(group: running) { [arguments] in
         Self.work(kind, recorder, arguments, turn)
       }
     }
   }
 
-  /// Repeats a strand's job until the run ends.
+  /// Repeats a client's job until the run ends.
   private static func work(
     _ kind: Kind, _ recorder: Recorder, _ arguments: WorkerArguments, _ turn: Turn
   ) {
@@ -95,7 +95,7 @@ final class Companions {
     running.wait()
     requests?.settle()
     settleTransfers()
-    for strand in strands { try strand.recorder.note(.rested) }
+    for client in clients { try client.recorder.note(.rested) }
     let now = bootTimeNanoseconds()
     if now < arguments.end { pauseThread(.nanoseconds(Int64(arguments.end - now))) }
   }

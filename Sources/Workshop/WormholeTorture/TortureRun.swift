@@ -144,13 +144,13 @@ struct FinalWork {
     func drain(_ kind: Kind, _ make: () throws -> [any Deliveries]) throws {
       guard options.kinds.contains(kind) else { return }
       let recorder = try Recorder(directory, life: life, kind)
-      for deliveries in try make() { try DeliveryStrand(deliveries, recorder, slot: 0).drain() }
+      for deliveries in try make() { try DeliveryClient(deliveries, recorder, slot: 0).drain() }
     }
     try drain(.queues) { [try QueueDeliveries(container, slot: 0)] }
     try drain(.logs) { [try LogDeliveries(container, slot: 0)] }
     try drain(.files) {
       let files = try (0..<options.processes).map { slot in
-        let session = try PeerSession(RequestStrand.name(slot: slot), in: container)
+        let session = try PeerSession(RequestClient.name(slot: slot), in: container)
         return FileDeliveries(session, directory, processes: options.processes)
       }
       for files in files { try files.finishCopies() }
@@ -162,7 +162,7 @@ struct FinalWork {
   func checks(_ records: Records) throws -> [Check] {
     var checks: [Check] = []
     if options.kinds.contains(.requests) {
-      let journals = records.journals.filter { $0.strand == .requests }
+      let journals = records.journals.filter { $0.kind == .requests }
       checks += RequestChecks(journals: journals, isOnEtcd: options.members != nil).all
     }
     if options.kinds.contains(.queues) {

@@ -14,7 +14,7 @@ import WormholeWorkshop
 final class Worker {
   private let arguments: WorkerArguments
   private let operations: Operations
-  private let task: TaskStrand
+  private let task: TaskClient
   private let companions: Companions
   private let observers: Observers
   private let registrations: [(bell: String, registration: NotificationRegistration)]
@@ -38,7 +38,7 @@ final class Worker {
     registrations = try recorder.insisting(until: arguments.end) {
       try Workload.bells.map { ($0, try container.notification($0).register()) }
     }
-    task = TaskStrand(
+    task = TaskClient(
       container: container,
       recorder: try Recorder(arguments.directory, life: arguments.life, .task),
       arguments: arguments)
@@ -181,7 +181,7 @@ final class Worker {
 
 /// A worker's operations with `await`, beside its thread: increments, some of which are cancelled
 /// while they wait.
-struct TaskStrand {
+struct TaskClient {
   let container: SharedContainer
   let recorder: Recorder
   let arguments: WorkerArguments

@@ -111,7 +111,7 @@ struct PeerCheckTests {
       _ events: [RequestEvent], isWhole: Bool = true, isOnEtcd: Bool = false
     ) -> [Bool] {
       let entries = events.map { JournalEntry.request($0) } + (isWhole ? [.rested] : [])
-      let journal = Journal(life: 1, strand: .requests, entries: entries)
+      let journal = Journal(life: 1, kind: .requests, entries: entries)
       return RequestChecks(journals: [journal], isOnEtcd: isOnEtcd).all.map(\.holds)
     }
     let asking = RequestEvent.asking(number: 3)

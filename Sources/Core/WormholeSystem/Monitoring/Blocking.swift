@@ -118,7 +118,7 @@ final class BlockingThreads: Sendable {
   ///
   /// - Returns: False if there is none.
   private func wait(withoutThreadFor body: @escaping Body) -> Bool {
-    let (isWaiting, stranded) = state.withLock { state -> (Bool, ArraySlice<Body>) in
+    let (isWaiting, unserved) = state.withLock { state -> (Bool, ArraySlice<Body>) in
       state.count -= 1
       guard state.count == 0 else {
         state.waiting.append(body)
@@ -127,7 +127,7 @@ final class BlockingThreads: Sendable {
       // The calls that waited for threads that could not be started either.
       return (false, exchange(&state.waiting, with: []))
     }
-    stranded.forEach(Blocking.retry)
+    unserved.forEach(Blocking.retry)
     return isWaiting
   }
 

@@ -115,7 +115,7 @@ struct FileDeliveries: Deliveries {
   }
 
   func targets(_ random: inout SeededGenerator) -> [String] {
-    [RequestStrand.name(slot: Int.random(in: 0..<processes, using: &random))]
+    [RequestClient.name(slot: Int.random(in: 0..<processes, using: &random))]
   }
 
   func send(

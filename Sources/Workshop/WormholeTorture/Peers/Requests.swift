@@ -7,9 +7,9 @@ import WormholeSystem
 import WormholeToolkit
 import WormholeWorkshop
 
-/// A strand that sends requests to the other workers, and answers theirs: at once, late, with an
+/// A client that sends requests to the other workers, and answers theirs: at once, late, with an
 /// error, or not at all.
-final class RequestStrand: Sendable {
+final class RequestClient: Sendable {
   private let session: PeerSession
   private let recorder: Recorder
   private let processes: Int
@@ -147,7 +147,7 @@ struct RequestChecks {
     for slot in 0..<processes {
       let beginning = ContinuousClock.now
       do {
-        _ = try session.request(1, to: RequestStrand.name(slot: slot), until: .now + .seconds(20))
+        _ = try session.request(1, to: RequestClient.name(slot: slot), until: .now + .seconds(20))
         evidence.append("worker-\(slot) answers")
       } catch let error as WormholeError {
         let took = ContinuousClock.now - beginning

@@ -34,7 +34,7 @@ enum JournalEntry: Codable, Equatable {
   case checked(bell: String, from: UInt64, to: UInt64, heard: Bool)
   case delivery(Delivery)
   case request(RequestEvent)
-  /// Everything that this strand began has ended.
+  /// Everything that this client began has ended.
   case rested
 
   var line: String { get throws { try jsonText(self) + "\n" } }
@@ -138,10 +138,10 @@ func decoded<Value: Decodable>(_ type: Value.Type, from json: some StringProtoco
   try JSONDecoder().decode(type, from: Data(json.utf8))
 }
 
-/// The journal of one strand of a worker.
+/// The journal of one client of a worker.
 struct Journal {
   let life: Int
-  var strand = Kind.values
+  var kind = Kind.values
   let entries: [JournalEntry]
 }
 
@@ -151,20 +151,20 @@ struct Records {
   var posts: [HistoryOperation] = []
   /// The reports to their observers, as reads.
   var observations: [HistoryOperation] = []
-  /// The journal of each strand of each worker.
+  /// The journal of each client of each worker.
   var journals: [Journal] = []
 
   init() {}
 
   init(_ directory: RunDirectory, lives: Int) throws {
     for life in 1...lives {
-      for strand in Kind.allCases {
+      for kind in Kind.allCases {
         // A worker may be killed before it has written an entry.
-        let text = try ifPresent(textOfFile(directory.journal(life: life, strand))) ?? ""
+        let text = try ifPresent(textOfFile(directory.journal(life: life, kind))) ?? ""
         let entries = JournalEntry.parse(text)
-        operations += entries.operations(of: Workload.process(life: life, strand))
+        operations += entries.operations(of: Workload.process(life: life, kind))
         for case .observed(let read) in entries { observations.append(read) }
-        journals.append(Journal(life: life, strand: strand, entries: entries))
+        journals.append(Journal(life: life, kind: kind, entries: entries))
       }
     }
     let isPost = { (operation: HistoryOperation) in Workload.bells.contains(operation.key) }
@@ -172,9 +172,9 @@ struct Records {
     operations.removeAll(where: isPost)
   }
 
-  /// Returns the deliveries of a strand, for each worker.
-  func deliveries(_ strand: Kind) -> [[Delivery]] {
-    journals.filter { $0.strand == strand }.map { journal in
+  /// Returns the deliveries of a client, for each worker.
+  func deliveries(_ kind: Kind) -> [[Delivery]] {
+    journals.filter { $0.kind == kind }.map { journal in
       journal.entries.compactMap { if case .delivery(let delivery) = $0 { delivery } else { nil } }
     }
   }
@@ -202,7 +202,7 @@ struct RunDirectory: Codable {
 
   /// Returns the path of the file that is sent under a number.
   func file(_ number: UInt64) -> String { "\(path)/files/\(number)" }
-  func journal(life: Int, _ strand: Kind) -> String { "\(records)/journal-\(life)-\(strand)" }
+  func journal(life: Int, _ kind: Kind) -> String { "\(records)/journal-\(life)-\(kind)" }
 
   func open() throws -> SharedContainer {
     guard let etcd else { return try SharedContainer(path: container) }

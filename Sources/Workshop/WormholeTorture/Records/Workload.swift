@@ -36,17 +36,17 @@ enum Workload {
   /// a run.
   static func firstNumber(life: Int) -> UInt64 { UInt64(life) << 32 }
 
-  /// Returns the process number in a history, because the strands and observers of a worker act on
+  /// Returns the process number in a history, because the clients and observers of a worker act on
   /// their own.
-  static func process(life: Int, _ strand: Kind) -> Int { life * 100 + strand.number }
+  static func process(life: Int, _ kind: Kind) -> Int { life * 100 + kind.number }
   static func process(life: Int, observer: Int) -> Int { life * 100 + 10 + observer }
 }
 
-/// A kind of work, for which each worker has a strand: all kinds, or those that `--only` names.
+/// A kind of work, for which each worker has a client: all kinds, or those that `--only` names.
 enum Kind: String, CaseIterable, Codable {
   /// Values and notifications, by calls that block.
   case values
-  /// One more strand for values: the same calls with `await`.
+  /// One more client for values: the same calls with `await`.
   case task
   /// Guaranteed messages.
   case queues
@@ -61,7 +61,7 @@ enum Kind: String, CaseIterable, Codable {
   /// All changes of the keys on etcd, as a watch reports them.
   case watches
 
-  /// The number of its strand.
+  /// The number of its client.
   var number: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 
   static let ofDirectories = Set(Kind.allCases).subtracting([.task, .watches])

@@ -9,7 +9,7 @@ import WormholeWorkshop
 /// set.
 struct Deliberate: Error {}
 
-/// The recorder of a strand of a worker. Each entry is one write, so that it survives a kill.
+/// The recorder of a client of a worker. Each entry is one write, so that it survives a kill.
 final class Recorder: Sendable {
   private let journal: SharedDescriptor
   let life: Int
@@ -28,13 +28,13 @@ final class Recorder: Sendable {
   var patienceWithoutDeadline: Duration { isOnEtcd ? CallLimit.standardWait : .zero }
 
   init(
-    _ directory: RunDirectory, life: Int, _ strand: Kind, isAlone: Bool = false
+    _ directory: RunDirectory, life: Int, _ kind: Kind, isAlone: Bool = false
   ) throws(Errno) {
     self.life = life
     self.isAlone = isAlone
     isOnEtcd = directory.etcd != nil
     lastNumber = Atomic(Workload.firstNumber(life: life))
-    let path = directory.journal(life: life, strand)
+    let path = directory.journal(life: life, kind)
     journal = SharedDescriptor(
       try FileDescriptor.open(path, [.writeOnly, .create, .append, .noFollow]))
   }
@@ -53,7 +53,7 @@ final class Recorder: Sendable {
     }
   }
 
-  /// Returns the next of the numbers that only this strand uses.
+  /// Returns the next of the numbers that only this client uses.
   func newNumber() -> UInt64 { lastNumber.wrappingAdd(1, ordering: .relaxed).newValue }
 
   /// Returns the name of a new epoch as a consumer.

@@ -40,7 +40,7 @@ struct Register {
 
   /// Returns whether applying the step, which is allowed, would leave another step without the
   /// value that it must find.
-  func strandsOthers(_ step: Int) -> Bool {
+  func blocksOthers(_ step: Int) -> Bool {
     guard let value, let new = steps[step].produced, new != value else { return false }
     let isLooking = steps[step].isRequired && steps[step].observed != nil
     return mustFind[value, default: 0] > (isLooking ? 1 : 0) && producers[value, default: 0] == 0

@@ -90,7 +90,7 @@ struct Search {
     var required: [Int] = []
     var candidate = timeline.firstOpen()
     while let step = candidate {
-      if register.allows(step), !register.strandsOthers(step) {
+      if register.allows(step), !register.blocksOthers(step) {
         if steps[step].isRequired {
           required.append(step)
         } else if !optional.contains(where: { steps[$0].isTwin(of: steps[step]) }) {

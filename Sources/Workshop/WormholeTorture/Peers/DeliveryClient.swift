@@ -55,8 +55,8 @@ struct TakenEntry {
   var fail: (() throws -> Void)?
 }
 
-/// A strand that sends, cancels some entries, and consumes whenever it can get the role.
-final class DeliveryStrand: Sendable {
+/// A client that sends, cancels some entries, and consumes whenever it can get the role.
+final class DeliveryClient: Sendable {
   private let deliveries: any Deliveries
   private let recorder: Recorder
   private let slot: Int
@@ -189,17 +189,17 @@ final class DeliveryStrand: Sendable {
   /// A consumer whose epochs are noted.
   private final class Consumer {
     let source: any DeliverySource
-    private let strand: DeliveryStrand
+    private let client: DeliveryClient
     private let place: String
     private var epoch = ""
     private var epochs = 0
 
-    init(_ strand: DeliveryStrand, _ place: String, _ patience: Duration) throws {
-      self.strand = strand
+    init(_ client: DeliveryClient, _ place: String, _ patience: Duration) throws {
+      self.client = client
       self.place = place
       let beginning = bootTimeNanoseconds()
-      source = try strand.timed("becoming the consumer", patience: patience) {
-        try strand.deliveries.consume(place, until: .now + patience)
+      source = try client.timed("becoming the consumer", patience: patience) {
+        try client.deliveries.consume(place, until: .now + patience)
       }
       try noteEpoch(since: beginning)
     }
@@ -207,24 +207,24 @@ final class DeliveryStrand: Sendable {
     /// Notes that it is the consumer, once for each time that it joined.
     private func noteEpoch(since beginning: UInt64) throws {
       guard source.epochs > epochs else { return }
-      (epoch, epochs) = (strand.recorder.newEpoch(), source.epochs)
-      try strand.note(
+      (epoch, epochs) = (client.recorder.newEpoch(), source.epochs)
+      try client.note(
         place, 0, .consuming(epoch: epoch, from: beginning, to: bootTimeNanoseconds()))
     }
 
     func take(_ patience: Duration) throws -> TakenEntry? {
       let beginning = bootTimeNanoseconds()
-      let found = try strand.timed("the next entry", patience: patience) {
+      let found = try client.timed("the next entry", patience: patience) {
         try source.take(until: .now + patience)
       }
       try noteEpoch(since: beginning)
       guard let entry = found else { return nil }
-      try strand.note(
+      try client.note(
         place, entry.number,
         .taken(
           epoch: epoch, slot: entry.slot, isRedelivery: entry.isRedelivery, from: beginning,
           to: bootTimeNanoseconds()))
-      if let damage = try entry.damage() { try strand.recorder.note(.broke(.whole, damage)) }
+      if let damage = try entry.damage() { try client.recorder.note(.broke(.whole, damage)) }
       return entry
     }
   }
