@@ -37,7 +37,7 @@ struct EmulatedTerminal {
     case "\r": column = 0
     case "\n": row = min(row + 1, lines.count - 1)
     default:
-      // What exceeds a line would break the picture on a real terminal, too.
+      // What exceeds a line would break the screen of a real terminal, too.
       if column < columns { lines[row][column] = Character(scalar) }
       column += 1
     }

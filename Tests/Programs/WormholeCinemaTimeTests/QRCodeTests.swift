@@ -40,15 +40,15 @@ struct QRCodeTests {
     let directory = try TemporaryDirectory()
     defer { withExtendedLifetime(directory) {} }
     let file = URL(fileURLWithPath: directory.path + "/code.pbm")
-    try Data(Self.picture(of: lines, scale: 4).utf8).write(to: file)
+    try Data(Self.image(of: lines, scale: 4).utf8).write(to: file)
     let process = try LineProcess(
       try #require(Self.reader), ["--nodbus", "--quiet", "--raw", file.path],
       environment: Program.environment)
     #expect(try process.line(until: soon) == movie.ticket)
   }
 
-  /// Returns the text of a code as a picture in the portable bitmap format, as a camera sees it on a terminal.
-  private static func picture(of lines: [String], scale: Int) -> String {
+  /// Returns the text of a code as an image in the portable bitmap format, as a camera sees it on a terminal.
+  private static func image(of lines: [String], scale: Int) -> String {
     let rows = lines.flatMap { line in
       ["▀", "▄"].map { half in
         line.flatMap { character in

@@ -69,9 +69,9 @@ struct TerminalTests {
       terminal.take(text)
     }
 
-    /// Reads until the screen is as a picture.
-    func wait(forPicture screen: String, _ name: String) throws {
-      let wanted = try ScreenPictures.lines(of: screen, name)
+    /// Reads until the screen is as a snapshot.
+    func wait(forSnapshot screen: String, _ name: String) throws {
+      let wanted = try ScreenSnapshots.lines(of: screen, name)
       let deadline = soon
       do {
         while terminal.text != wanted { try read(until: deadline) }
@@ -194,32 +194,32 @@ struct TerminalTests {
     }
   }
 
-  @Test("shows the pictures of its screens in terminals with colours, without, and dumb")
-  func pictures() throws {
+  @Test("shows the snapshots of its screens in terminals with colours, without, and dumb")
+  func snapshots() throws {
     defer { cast.end() }
     let watch = try Window(
       "watch", cast.directory, columns: 40, rows: 20, variables: ["TERM=dumb"])
     try watch.wait(for: "No tickets yet")
     let phone = try Window(
       "phone", cast.directory, columns: 80, rows: 24, variables: ["NO_COLOR=1"])
-    try phone.wait(forPicture: "first", "80x24")
+    try phone.wait(forSnapshot: "first", "80x24")
     try phone.press("?")
     try phone.wait(for: "Esc close")
     // An escape byte alone is a key.
     try phone.press("\u{1B}")
-    try phone.wait(forPicture: "first", "80x24")
+    try phone.wait(forSnapshot: "first", "80x24")
     try phone.press("jjby")
-    try phone.wait(forPicture: "ticket", "80x24")
+    try phone.wait(forSnapshot: "ticket", "80x24")
     try watch.wait(for: "✓ The phone bought “Africa Screams”.")
     // Any key is the answer to a message.
     try watch.press("t\r")
-    try watch.wait(forPicture: "watchTicket", "40x20")
+    try watch.wait(forSnapshot: "watchTicket", "40x20")
     try watch.press("q")
     try watch.wait(for: "status 0")
     let small = try Window("watch", cast.directory, columns: 20, rows: 8)
     try small.wait(for: "Enter open")
     try small.press("t\r")
-    try small.wait(forPicture: "watchTicket", "20x8")
+    try small.wait(forSnapshot: "watchTicket", "20x8")
     for window in [small, phone] {
       try window.press("q")
       try window.wait(for: "status 0")

@@ -44,7 +44,7 @@ enum CopyVerbs {
   }
 
   private static func pause(_ container: SharedContainer) throws {
-    let pause = try PicturePause(
+    let pause = try CopyPause(
       in: container.root, at: container.root.handle().descriptor.rawValue)
     try pause.run {
       try Program.write(Array("holding\n".utf8), to: 1)

@@ -26,11 +26,11 @@ package final class CopyPauseFile: ContainerMemory {
   /// How long a copier waits before its first pause, so that all processes know of it.
   package static let notice = ContainerRoot.recheck + .milliseconds(100)
   /// After a holder was overdue, no process waits for other copiers: waits take at most a quarter
-  /// of the time. A copier continues for longer (`ContainerPicture.patience`), so a pause that was
+  /// of the time. A copier continues for longer (`ContainerSnapshot.patience`), so a pause that was
   /// too long costs it more passes, but not its work.
   private static let distrust: Duration = longest * 3
 
-  /// Relative to the container.
+  /// Relative to the container. The name on disk is older than the word.
   package static let path = NameKind.own + "/picture"
 
   private let isThere = Atomic(false)
@@ -79,7 +79,7 @@ package final class CopyPauseFile: ContainerMemory {
     package mutating func mustWait(
       in root: ContainerRoot, until deadline: ContinuousClock.Instant
     ) -> Bool {
-      guard root.picture.isExpected else { return false }
+      guard root.pause.isExpected else { return false }
       let now = ContinuousClock.now
       let first = since ?? now
       since = first
@@ -88,13 +88,13 @@ package final class CopyPauseFile: ContainerMemory {
         let handle = root.lastHandle
         let container = handle.descriptor.rawValue
         guard let file = try CopyPauseFile.open(at: container) else {
-          root.picture.isThere.store(false, ordering: .relaxed)
+          root.pause.isThere.store(false, ordering: .relaxed)
           return false
         }
         if try file.tryLock(.shared) { return false }
         let isOverdue = try observed.exclusiveLockIsOverdue(file.status(), now: now)
         guard isOverdue || now - first >= longest else { return true }
-        root.picture.distrust()
+        root.pause.distrust()
         try removeIfPresent(CopyPauseFile.path, at: container)
         return false
       } catch {
@@ -117,11 +117,11 @@ package final class CopyPauseFile: ContainerMemory {
 
 extension ContainerRoot {
   /// Whether a copier wants changes to wait now and then.
-  var picture: CopyPauseFile { memory() }
+  var pause: CopyPauseFile { memory() }
 }
 
 /// A copier's side.
-package final class PicturePause: Sendable {
+package final class CopyPause: Sendable {
   private let root: ContainerRoot
   private let file: FileDescriptor
   private let begun = ContinuousClock.now
@@ -133,7 +133,7 @@ package final class PicturePause: Sendable {
     self.root = root
     try root.makeDirectoryIfMissing(NameKind.own, at: container)
     // Removes what a dead copier has left behind.
-    root.picture.look(at: container)
+    root.pause.look(at: container)
     file = try root.access.createFile(CopyPauseFile.path, at: container)
     _ = try file.tryLock(.shared)
   }

@@ -75,7 +75,7 @@ public final class SharedContainer: Sendable {
   private init(_ root: ContainerRoot, _ group: String?) {
     self.root = root
     // Looks for a copier, and from now on once a second.
-    _ = root.picture
+    _ = root.pause
     engine = DirectoryEngine(root: root)
     url = URL(filePath: root.path, directoryHint: .isDirectory)
     location = root.path
@@ -127,7 +127,7 @@ public final class SharedContainer: Sendable {
     let companion = try companion ?? engine.localDirectory()
     try ContainerLocation.create(companion)
     root = try ContainerRoot(path: companion, access: .owner)
-    _ = root.picture
+    _ = root.pause
     url = URL(filePath: companion, directoryHint: .isDirectory)
     location = place.description
     groupIdentifier = group

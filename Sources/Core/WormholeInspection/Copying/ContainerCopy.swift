@@ -11,7 +11,7 @@ import WormholeSystem
 /// delivered again in the copy, marked as redelivered.
 ///
 /// **Consistent.** It is as the container was at one moment. etcd is read at one revision; a
-/// directory in use becomes a picture first (`ContainerPicture`), however busy it is.
+/// directory in use becomes a snapshot first (`ContainerSnapshot`), however busy it is.
 package struct ContainerCopy {
   let source: SharedContainer
   /// Whether to copy although processes use the container: they continue with the original.
@@ -79,7 +79,7 @@ package struct ContainerCopy {
       return try put(reader, besides: source.root, to: target)
     }
     if let target = target as? DirectoryTarget {
-      let summary = try picture(to: target)
+      let summary = try snapshot(to: target)
       try refuseUse()
       try target.finish()
       return summary
@@ -89,30 +89,30 @@ package struct ContainerCopy {
     }
     try refuseInside(target.directory)
     let place = try DirectoryTarget(
-      path: target.directory + ".picture", group: nil, isDurable: false)
+      path: target.directory + ".snapshot", group: nil, isDurable: false)
     defer { place.abandon() }
-    let pictured = try picture(to: place)
+    let staged = try snapshot(to: place)
     // All parts are counted.
     var silent = self
     silent.progress = { _, _ in }
     var summary = try silent.put(
       DirectorySource(container: place.container).read, besides: place.root, to: target)
-    summary?.faults.add(pictured.faults)
+    summary?.faults.add(staged.faults)
     return summary
   }
 
-  private func picture(to target: DirectoryTarget) throws -> Summary {
+  private func snapshot(to target: DirectoryTarget) throws -> Summary {
     var summary = Summary()
-    let picture = ContainerPicture(
+    let snapshot = ContainerSnapshot(
       of: source, to: target, leavesOut: leavesOut, check: checkAll,
       copied: {
         summary.add($0)
         progress(summary.keys, summary.bytes)
       })
-    try reading { try picture.make() }
-    (summary.keys, summary.bytes) = picture.size
-    summary.items = picture.items
-    summary.faults = picture.faults
+    try reading { try snapshot.make() }
+    (summary.keys, summary.bytes) = snapshot.size
+    summary.items = snapshot.items
+    summary.faults = snapshot.faults
     return summary
   }
 

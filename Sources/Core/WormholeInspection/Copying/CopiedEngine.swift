@@ -3,7 +3,7 @@ package import Wormhole
 /// The engine's operations that copy and remove a container.
 package protocol CopiedEngine: ContainerEngine {
   /// Returns a source that reads the container at one moment; nil for a directory, which needs a
-  /// picture.
+  /// snapshot.
   func copySource() -> CopySource?
 
   /// Removes everything of the container here except the directory on this machine.

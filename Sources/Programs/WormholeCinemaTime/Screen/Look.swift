@@ -11,7 +11,7 @@ enum Look {
   static let notice = CellStyle("33")
   static let question = CellStyle("1;33", withoutColours: "1")
   static let strap = CellStyle("90")
-  /// Black and white, which are the picture, not decoration: a terminal with dark letters on white
+  /// Black and white, which are the image, not decoration: a terminal with dark letters on white
   /// would invert it, and some readers cannot read that.
   static let code = CellStyle("97;40", withoutColours: "97;40")
 

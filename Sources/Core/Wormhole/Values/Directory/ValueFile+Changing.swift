@@ -26,7 +26,7 @@ extension ValueFile {
     _ terms: ChangeTerms, _ work: (Lease) throws -> Result
   ) throws -> Result? {
     let root = container.root
-    guard terms.durability == .standard, !root.picture.isExpected, let keptLease else { return nil }
+    guard terms.durability == .standard, !root.pause.isExpected, let keptLease else { return nil }
     return try reporting("change the value", path: path) {
       guard let lease = try keptLease.take(term: terms.term) else { return nil }
       return try terms.attempt(under: lease, path) { try work(lease) }

@@ -2,7 +2,7 @@ import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 
-/// Reads a directory as keys: a picture or an unpacked backup, which no process changes.
+/// Reads a directory as keys: a snapshot or an unpacked backup, which no process changes.
 struct DirectorySource {
   let container: SharedContainer
 

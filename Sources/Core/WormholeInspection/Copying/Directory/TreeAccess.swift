@@ -35,7 +35,7 @@ struct TreeAccess: TreeVisitor {
     place.path == path
       ? !SharedContainer.isOurs(name)
       : place.path.bytes.dropFirst(path.bytes.count + 1).elementsEqual(
-        TreePicture.Item.ofWatches.utf8)
+        TreeSnapshot.Item.ofWatches.utf8)
   }
 
   private func permissions(_ status: FileStatus) -> UInt32 {

@@ -7,7 +7,7 @@ import WormholeToolkit
 ///
 /// After a pass that finds no change, the copy is as the original was when that pass began: each
 /// entry was seen before and after that moment, unchanged. Names stay bytes.
-final class TreePicture {
+final class TreeSnapshot {
   /// An item that is copied as a whole: a file, or a directory with everything below it.
   struct Item {
     /// The directory that contains it, relative to the container; empty for the container itself.
@@ -246,7 +246,7 @@ final class TreePicture {
 
 // MARK: What there is
 
-extension TreePicture.Item {
+extension TreeSnapshot.Item {
   static let ofWatches = NameKind.own + "/watches"
 
   /// A group's files beside the container's own entries, and a phone app's directories for its
@@ -312,8 +312,8 @@ extension TreeError {
 ///
 /// On etcd they are in this machine's directory of the container.
 struct BesideCopy {
-  private let items: [TreePicture.Item]
-  private let picture: TreePicture?
+  private let items: [TreeSnapshot.Item]
+  private let snapshot: TreeSnapshot?
   private let listing: NameFaults
   private let path: String
 
@@ -321,10 +321,10 @@ struct BesideCopy {
   init(_ source: ContainerRoot, to path: String, check: @escaping () throws -> Void) throws {
     self.path = path
     var met = NameFaults()
-    items = try TreePicture.Item.beside(in: source, &met)
+    items = try TreeSnapshot.Item.beside(in: source, &met)
     listing = met
     guard !items.isEmpty else {
-      picture = nil
+      snapshot = nil
       return
     }
     try ContainerLocation.create(path)
@@ -337,16 +337,16 @@ struct BesideCopy {
         path: path + "/" + String(decoding: item.path, as: UTF8.self),
         reason: "something is there already", remedy: "move it away")
     }
-    picture = TreePicture(of: source, to: target, check: check) {
-      try TreePicture.Item.beside(in: source, &$0)
+    snapshot = TreeSnapshot(of: source, to: target, check: check) {
+      try TreeSnapshot.Item.beside(in: source, &$0)
     }
   }
 
-  var count: Int { picture?.count ?? 0 }
-  var faults: NameFaults { picture?.faults ?? listing }
+  var count: Int { snapshot?.count ?? 0 }
+  var faults: NameFaults { snapshot?.faults ?? listing }
 
   /// Copies the changes since the last time, and returns their number.
-  func copy() throws -> Int { try picture?.pass() ?? 0 }
+  func copy() throws -> Int { try snapshot?.pass() ?? 0 }
 
   func remove() {
     do {

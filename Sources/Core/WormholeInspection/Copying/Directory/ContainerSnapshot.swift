@@ -2,34 +2,34 @@ import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 
-/// A picture of a directory that processes continue to use: a separate container, as the original
+/// A snapshot of a directory that processes continue to use: a separate container, as the original
 /// was at one moment.
 ///
 /// 1. A pass reads everything, and records the version of each item. It costs others nothing.
-/// 2. Further passes read again what has a new version, until one finds no change: then the picture
+/// 2. Further passes read again what has a new version, until one finds no change: then the snapshot
 ///    is as the container was when that pass began. They cost others nothing.
 /// 3. At the first sight of a change a sign is put up; if passes find changes for a second longer,
 ///    changes wait for a pass or two (`CopyPauseFile`). This costs three calls for each change, and
 ///    the time of the passes: one call for each name.
 ///
 /// So it ends, however busy the container is, as long as all its users use this package; files that
-/// other programs change all the time are read for `patience`; then the picture fails.
+/// other programs change all the time are read for `patience`; then the snapshot fails.
 ///
 /// **Content.** Values, states and records of presence are written as a look finds them, so a
 /// transaction is in it whole or not at all. Queues, logs and files are as they are on the disk,
 /// without live processes' entries: as after a crash of all processes at that moment. An entry that
 /// cannot be read is left out, as if it did not exist.
-final class ContainerPicture {
+final class ContainerSnapshot {
   private let root: ContainerRoot
-  private var values: ValuePicture
-  private let trees: TreePicture
+  private var values: ValuesCopy
+  private let trees: TreeSnapshot
   private let check: () throws -> Void
   /// How long passes may find changes despite pauses.
   static let patience: Duration = .seconds(60)
   /// The largest number of passes before a pause.
   private static let passesWithoutPause = 3
   /// The sign that changes may have to wait; nil while none is up.
-  private var sign: PicturePause?
+  private var sign: CopyPause?
   /// Whether the first pass was so long that its sign was taken down. Otherwise each change would
   /// cost three calls for all that time, and another copier could not pause.
   private var isLong = false
@@ -49,10 +49,10 @@ final class ContainerPicture {
     let root = container.root
     self.root = root
     self.check = check
-    values = ValuePicture(
+    values = ValuesCopy(
       container: container, target: target, leavesOut: leavesOut, check: check, copied: copied)
-    trees = TreePicture(of: root, to: target.root, check: check) {
-      try TreePicture.Item.beside(in: root, &$0) + TreePicture.Item.parts(in: root, &$0)
+    trees = TreeSnapshot(of: root, to: target.root, check: check) {
+      try TreeSnapshot.Item.beside(in: root, &$0) + TreeSnapshot.Item.parts(in: root, &$0)
     }
   }
 
@@ -129,7 +129,7 @@ final class ContainerPicture {
     let handle = try root.handle()
     let container = handle.descriptor.rawValue
     // The caller continues without it.
-    sign = try? PicturePause(in: root, at: container)
+    sign = try? CopyPause(in: root, at: container)
   }
 
   private func sleep(until moment: ContinuousClock.Instant) throws {
@@ -140,9 +140,9 @@ final class ContainerPicture {
   }
 }
 
-/// The values of a picture, the states of notifications, and the last present processes: the parts
+/// The values of a snapshot, the states of notifications, and the last present processes: the parts
 /// whose meaning is copied.
-private struct ValuePicture {
+private struct ValuesCopy {
   struct Thing {
     let kind: NameKind
     let part: ContainerPart

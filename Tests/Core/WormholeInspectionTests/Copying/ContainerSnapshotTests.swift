@@ -9,26 +9,26 @@ import WormholeToolkit
 @testable import Wormhole
 @testable import WormholeInspection
 
-@Suite("The picture of a directory in use", .blocking, .waiting, .serialized)
-struct PictureTests {
+@Suite("The snapshot of a directory in use", .blocking, .waiting, .serialized)
+struct ContainerSnapshotTests {
   private let scene: CopyScene
 
   init() throws { scene = try CopyScene() }
 
   private var path: String { scene.directory.path }
 
-  /// The picture of a container, and how it was made.
-  private func picture(
-    of source: SharedContainer, _ name: String = "picture",
+  /// The snapshot of a container, and how it was made.
+  private func snapshot(
+    of source: SharedContainer, _ name: String = "snapshot",
     check: @escaping () throws -> Void = {}, copied: @escaping () throws -> Void = {}
-  ) throws -> (container: SharedContainer, picture: ContainerPicture) {
+  ) throws -> (container: SharedContainer, snapshot: ContainerSnapshot) {
     let target = try DirectoryTarget(path: path + "/" + name, group: nil)
-    let picture = ContainerPicture(
+    let snapshot = ContainerSnapshot(
       of: source, to: target, leavesOut: { _ in false }, check: check,
       copied: { _ in try copied() })
-    try picture.make()
+    try snapshot.make()
     try target.finish()
-    return (try scene.open(path + "/" + name), picture)
+    return (try scene.open(path + "/" + name), snapshot)
   }
 
   @Test("of a quiet one is read once, and looked at once more")
@@ -36,9 +36,9 @@ struct PictureTests {
     let source = try scene.container(.directory, "source")
     try scene.fill(source)
     try source.log("l").append("first")
-    let (_, picture) = try picture(of: source)
-    #expect(picture.passes == 2)
-    #expect(picture.pauses == 0)
+    let (_, snapshot) = try snapshot(of: source)
+    #expect(snapshot.passes == 2)
+    #expect(snapshot.pauses == 0)
   }
 
   @Test("reads again only what was changed, and is as it was at the end")
@@ -57,8 +57,8 @@ struct PictureTests {
       try source.value("gone").remove()
       try source.log("l").append(20)
     }
-    let (other, picture) = try picture(of: source, copied: change)
-    #expect(picture.passes == 3)
+    let (other, snapshot) = try snapshot(of: source, copied: change)
+    #expect(snapshot.passes == 3)
     // Each that is new once.
     #expect(copied.withLock { $0 } == 22)
     #expect(try other.value("v3").read() == 3)
@@ -97,7 +97,7 @@ struct PictureTests {
       if isLong, number == 10 { pauseThread(CopyPauseFile.notice * 2) }
       if isLong, number == 20 { #expect(try !hasSign(source), "in a long pass") }
     }
-    let (other, _) = try picture(of: source, copied: change)
+    let (other, _) = try snapshot(of: source, copied: change)
     #expect(seen.withLock { $0 } > 0, "in the first pass")
     #expect(try !hasSign(source))
     #expect(try other.value("v0").read() == 1)
@@ -120,18 +120,18 @@ struct PictureTests {
       try source.value("history-59").read() != nil
         && accounts.contains { try source.value($0).read() != 0 }
     }
-    let (other, _) = try picture(of: source)
+    let (other, _) = try snapshot(of: source)
     let sum = try accounts.reduce(0) { try $0 + (other.value($1).read()?.intValue ?? -1_000) }
     #expect(sum == 0)
-    try PictureHistory(count: 60).check(other)
+    try SnapshotHistory(count: 60).check(other)
     for writer in writers { try writer.end() }
     #expect(try !hasSign(source))
   }
 
-  /// Not in the gate: `PICTURES=100 swift test --filter PictureTests` makes so many.
+  /// Not in the gate: `SNAPSHOTS=100 swift test --filter ContainerSnapshotTests` makes so many.
   @Test(
     "takes at most twice the time of a quiet one, with 10,000 names and messages and 1,000 changes a second",
-    .enabled(if: Program.environment("PICTURES") != nil))
+    .enabled(if: Program.environment("SNAPSHOTS") != nil))
   func full() throws {
     let source = try scene.container(.directory, "source")
     let count = 10_000
@@ -142,12 +142,12 @@ struct PictureTests {
     print("quiet: \(quiet)")
     let writer = try Participant(path + "/source")
     try writer.tell("copy-history \(count) 1000")
-    for number in 0..<(Int(Program.environment("PICTURES") ?? "") ?? 1) {
+    for number in 0..<(Int(Program.environment("SNAPSHOTS") ?? "") ?? 1) {
       let taken = try backUp(source)
       print("\(number): \(taken), \(taken / quiet)")
       #expect(taken <= quiet * 2)
       let other = try scene.open(path + "/restored")
-      try PictureHistory(count: count).check(other)
+      try SnapshotHistory(count: count).check(other)
     }
     try writer.end()
   }
@@ -218,7 +218,7 @@ struct PictureTests {
     try source.value("x").replace(with: 0)
     let root = source.root
     #expect(!waits(root))
-    let pause = try PicturePause(in: root, at: root.handle().descriptor.rawValue)
+    let pause = try CopyPause(in: root, at: root.handle().descriptor.rawValue)
     let late = try SharedContainer(path: path + "/source", group: nil).root
     #expect(!waits(late))
     // It looks once a second.
@@ -230,7 +230,7 @@ struct PictureTests {
     #expect(!waits(late) && !waits(root))
     // A second copier has the pauses of the first.
     #expect(throws: Errno.alreadyExists) {
-      try PicturePause(in: late, at: late.handle().descriptor.rawValue)
+      try CopyPause(in: late, at: late.handle().descriptor.rawValue)
     }
     pause.end()
     #expect(try !hasSign(source))
@@ -239,10 +239,10 @@ struct PictureTests {
   @Test("is seen by a process that reads a missing name all the time")
   func missingName() throws {
     let source = try scene.container(.directory, "source")
-    let pause = try PicturePause(in: source.root, at: source.root.handle().descriptor.rawValue)
+    let pause = try CopyPause(in: source.root, at: source.root.handle().descriptor.rawValue)
     let user = try SharedContainer(path: path + "/source", group: nil)
     pause.end()
-    let later = try PicturePause(in: source.root, at: source.root.handle().descriptor.rawValue)
+    let later = try CopyPause(in: source.root, at: source.root.handle().descriptor.rawValue)
     try later.run {
       try eventually("it waits") {
         let missing = try user.value("missing").read()
@@ -262,14 +262,14 @@ struct PictureTests {
   func overdue() throws {
     let source = try scene.container(.directory, "source")
     let root = source.root
-    let slow = try PicturePause(in: root, at: root.handle().descriptor.rawValue)
+    let slow = try CopyPause(in: root, at: root.handle().descriptor.rawValue)
     let user = try SharedContainer(path: path + "/source", group: nil).root
     try slow.run {
       var courtesy = CopyPauseFile.CopyPauseWait()
       courtesy.wait(in: user, until: nil)
     }
     slow.end()
-    let next = try PicturePause(in: root, at: root.handle().descriptor.rawValue)
+    let next = try CopyPause(in: root, at: root.handle().descriptor.rawValue)
     try next.run {
       try eventually("it waits again") {
         _ = try user.rechecked(user.handle())
@@ -335,7 +335,7 @@ struct PictureTests {
 }
 
 /// What a participant's "copy-history" has made by any moment.
-private struct PictureHistory {
+private struct SnapshotHistory {
   let count: Int
 
   /// Checks that a container is as it was after one of the changes.
