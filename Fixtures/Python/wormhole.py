@@ -338,28 +338,28 @@ class Container:
                     if lease.is_named():
                         raise
 
-    def bells(self, name: str) -> set[str]:
+    def posts(self, name: str) -> set[str]:
         """What each post changes."""
-        return {bell for bell in entries(self.top, f"notifications/{encode(name)}") if bell.startswith("bell-")}
+        return {file for file in entries(self.top, f"notifications/{encode(name)}") if file.startswith("bell-")}
 
     def post(self, name: str) -> None:
         place = f"notifications/{encode(name)}"
         with reporting("post", place):
             while True:
-                bells, new = sorted(self.bells(name)), f"{place}/bell-{nonce()}"
-                is_posted = bool(bells) and attempt(rename, self.top, f"{place}/{bells[0]}", new)
-                for surplus in bells[1:] if is_posted else []:  # of two first posts at once
+                files, new = sorted(self.posts(name)), f"{place}/bell-{nonce()}"
+                is_posted = bool(files) and attempt(rename, self.top, f"{place}/{files[0]}", new)
+                for surplus in files[1:] if is_posted else []:  # of two first posts at once
                     unlink(self.top, f"{place}/{surplus}")
-                if is_posted or bells and self.bells(name):  # another's post, during this one, counts for both
+                if is_posted or files and self.posts(name):  # another's post, during this one, counts for both
                     return
                 make(self.top, place)
                 with ABSENT:
                     return os.close(create(self.top, new))
 
     def wait(self, name: str, known: set[str], timeout: float = WAIT) -> bool:
-        """Whether there was a post since `bells` returned `known`."""
+        """Whether there was a post since `posts` returned `known`."""
         until = time.monotonic() + timeout
-        while not (is_posted := not self.bells(name) <= known) and time.monotonic() < until:
+        while not (is_posted := not self.posts(name) <= known) and time.monotonic() < until:
             time.sleep(0.005)
         return is_posted
 

@@ -113,7 +113,7 @@ def answer(container: Container, verb: str, key: str, *rest: str) -> str:
             container.append(key, number)
             note(str(number), rest[2])
     elif verb == "hear":
-        known = container.bells(key)
+        known = container.posts(key)
         say("listening")
         return "heard" if container.wait(key, known, float(rest[0])) else "nothing"
     elif verb == "messages":

@@ -129,7 +129,7 @@ struct FinalWork {
       }
     }
     try operations.setState(recorder.newNumber(), terms)
-    for bell in Workload.bells { try operations.post(bell, terms.disturbance) }
+    for name in Workload.notifications { try operations.post(name, terms.disturbance) }
     return try Dictionary(
       uniqueKeysWithValues: keys.map { key in
         guard let last = try operations.read(key) else {

@@ -17,7 +17,7 @@ final class Worker {
   private let task: TaskClient
   private let companions: Companions
   private let observers: Observers
-  private let registrations: [(bell: String, registration: NotificationRegistration)]
+  private let registrations: [(name: String, registration: NotificationRegistration)]
   private var random: SeededGenerator
   private var lastRead: [String: HistoryValue?] = [:]
 
@@ -36,7 +36,7 @@ final class Worker {
     operations = Operations(container: container, recorder: recorder)
     observers = Observers(container, recorder)
     registrations = try recorder.insisting(until: arguments.end) {
-      try Workload.bells.map { ($0, try container.notification($0).register()) }
+      try Workload.notifications.map { ($0, try container.notification($0).register()) }
     }
     task = TaskClient(
       container: container,
@@ -71,12 +71,12 @@ final class Worker {
       Workload.large[0],
     ]
     let followed = random.pick(Workload.registers + Workload.counters)
-    let bell = random.pick(Workload.bells)
+    let name = random.pick(Workload.notifications)
     for key in keys {
       try operations.recorder.insisting(until: arguments.end) { try observers.observe(key) }
     }
     try operations.recorder.insisting(until: arguments.end) { try observers.follow(followed) }
-    try operations.recorder.insisting(until: arguments.end) { try observers.listen(bell) }
+    try operations.recorder.insisting(until: arguments.end) { try observers.listen(name) }
   }
 
   private func newNumber() -> UInt64 { operations.recorder.newNumber() }
@@ -115,10 +115,10 @@ final class Worker {
     case 84..<85: try update("large update", Workload.large[0], terms: terms)
     case 85..<90:
       try operations.replace(Workload.single(arguments.slot), with: newNumber(), terms)
-    case 90..<94: try operations.post(random.pick(Workload.bells), terms.disturbance)
+    case 90..<94: try operations.post(random.pick(Workload.notifications), terms.disturbance)
     case 94..<97:
-      let (bell, registration) = random.pick(registrations)
-      try operations.check(bell, registration)
+      let (name, registration) = random.pick(registrations)
+      try operations.check(name, registration)
     case 97..<98: try operations.setState(newNumber(), terms)
     default: try operations.state()
     }

@@ -71,7 +71,7 @@ struct EtcdCheckTests {
     let run = RunDirectory(path: directory.path + "/run")
     try run.create()
     let recorder = try Recorder(run, life: 1, .values)
-    let post = JournalEntry.began(key: Workload.bells[0], .write(nil), at: 1)
+    let post = JournalEntry.began(key: Workload.notifications[0], .write(nil), at: 1)
     for entry in [post, post] { try recorder.note(entry) }
     #expect(try Records(run, lives: 1).posts.map(\.outcome) == [.unknown, .unknown])
     // The last one was not made, because etcd did not answer.
@@ -137,7 +137,7 @@ struct EtcdCheckTests {
   func leftovers() {
     let value = [UInt8](repeating: 1, count: 17)
     for key in [
-      "format", "v/counter%2F0", "own/v/x", "n/bell", "s/bell", "p/here/last", "own/p/peer/h",
+      "format", "v/counter%2F0", "own/v/x", "n/done", "s/done", "p/here/last", "own/p/peer/h",
       "sweeps", "l/log", "l/log/h", "l/log/m/0000000000000001", "c/queue/last", "q/queue/s/slot-0",
       "q/queue/r/slot-0/x", "q/queue/o/slot-0/x.0",
     ] { #expect(Leftovers.belongs(key, value), "\(key)") }

@@ -129,8 +129,8 @@ struct TortureCheckTests {
     func failures(_ heard: Bool, _ posts: [JournalEntry]) -> [String] {
       var records = Records()
       let checks: [JournalEntry] = [
-        .checked(bell: "b", from: 10, to: 20, heard: true),
-        .checked(bell: "b", from: 50, to: 60, heard: heard),
+        .checked(name: "b", from: 10, to: 20, heard: true),
+        .checked(name: "b", from: 50, to: 60, heard: heard),
       ]
       records.posts = posts.operations(of: 1)
       records.journals = [Journal(life: 2, entries: checks)]
@@ -156,7 +156,7 @@ struct TortureCheckTests {
       .did("large replace"), .retried, .lost, .timedOut, .broke(.inTime, "it took\n9 s"),
       .broke(.whole, "half"), .broke(.together, "2, then 1"), .broke(.noFault, "no"),
       .began(key: "b", .write(nil), at: 1), .answered(.done, at: 2),
-      .checked(bell: "b", from: 3, to: 4, heard: false),
+      .checked(name: "b", from: 3, to: 4, heard: false),
     ]
     let text = try entries.map { try $0.line }.joined()
     #expect(JournalEntry.parse(text) == entries)

@@ -1,7 +1,7 @@
 package import WormholeSystem
 
 /// The mechanism of a notification: its directory holds one empty file whose name is new after
-/// every post, `bell-<nonce>`.
+/// every post, `bell-<nonce>`; that name on disk is older than the word post.
 ///
 /// A post renames that file to a name that was never used. The rename is atomic, possible on a
 /// full disk, an inotify event, and visible afterwards, so that a check, or an observer whose

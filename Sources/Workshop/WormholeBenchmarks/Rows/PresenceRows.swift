@@ -64,7 +64,7 @@ enum PresenceRows {
 
   /// Measures posting a notification, which takes no lock, against one rename.
   static func measureNotification(_ bench: Bench) throws -> [Row] {
-    let notification = try bench.container("notify").notification("bell")
+    let notification = try bench.container("notify").notification("done")
     let directory = try FileDescriptor.open(
       try bench.directory("notify-raw"), [.readOnly, .directory])
     try writeNew([], "bell-0", in: directory)

@@ -36,12 +36,12 @@ struct JournalChecks {
     var evidence: [String] = []
     for journal in records.journals {
       var last: [String: Look] = [:]
-      for case .checked(let bell, let from, let to, let heard) in journal.entries {
+      for case .checked(let name, let from, let to, let heard) in journal.entries {
         checks += 1
-        defer { last[bell] = (from, to) }
-        guard let before = last[bell] else { continue }
-        let wrong = Self.contradiction(before, (from, to), heard: heard, among: posts[bell] ?? [])
-        if let wrong { evidence.append("worker \(journal.life), \(bell): \(wrong)") }
+        defer { last[name] = (from, to) }
+        guard let before = last[name] else { continue }
+        let wrong = Self.contradiction(before, (from, to), heard: heard, among: posts[name] ?? [])
+        if let wrong { evidence.append("worker \(journal.life), \(name): \(wrong)") }
       }
     }
     return Check(

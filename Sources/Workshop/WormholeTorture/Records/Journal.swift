@@ -31,7 +31,7 @@ enum JournalEntry: Codable, Equatable {
   case inDoubt
   /// A promise was broken, as a sentence says.
   case broke(Promise, String)
-  case checked(bell: String, from: UInt64, to: UInt64, heard: Bool)
+  case checked(name: String, from: UInt64, to: UInt64, heard: Bool)
   case delivery(Delivery)
   case request(RequestEvent)
   /// Everything that this client began has ended.
@@ -167,7 +167,7 @@ struct Records {
         journals.append(Journal(life: life, kind: kind, entries: entries))
       }
     }
-    let isPost = { (operation: HistoryOperation) in Workload.bells.contains(operation.key) }
+    let isPost = { (operation: HistoryOperation) in Workload.notifications.contains(operation.key) }
     posts = operations.filter(isPost)
     operations.removeAll(where: isPost)
   }

@@ -12,7 +12,7 @@ enum Workload {
   static let large = ["large"]
   /// Two counters that are always changed together, so that they are equal at each moment.
   static let twins = ["twin/0", "twin/1"]
-  static let bells = ["bell/0", "bell/1"]
+  static let notifications = ["notification/0", "notification/1"]
   /// The 64-bit state of the first notification.
   static let state = "state"
 

@@ -85,11 +85,11 @@ final class Observers: Sendable {
       .broke(.forwards, "\(name) of \(key) received revision \(revision) after \(last)"))
   }
 
-  func listen(_ bell: String) throws {
-    let registration = try container.notification(bell).observe(on: queue) { [weak self] _ in
-      self?.state.withLock { $0.heard[bell, default: 0] += 1 }
+  func listen(_ name: String) throws {
+    let registration = try container.notification(name).observe(on: queue) { [weak self] _ in
+      self?.state.withLock { $0.heard[name, default: 0] += 1 }
     }
-    state.withLock { $0.heard[bell] = 0 }
+    state.withLock { $0.heard[name] = 0 }
     kept.withLock { $0.append(registration) }
   }
 

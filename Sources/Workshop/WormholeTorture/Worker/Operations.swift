@@ -140,29 +140,29 @@ struct Operations {
 
   func setState(_ number: UInt64, _ terms: Terms) throws {
     try change("set state", Workload.state, .write(number), terms) {
-      try container.notification(Workload.bells[0]).setState(number, until: terms.deadline)
+      try container.notification(Workload.notifications[0]).setState(number, until: terms.deadline)
     }
   }
 
   func state() throws {
     _ = try read("get state", Workload.state) {
-      try container.notification(Workload.bells[0]).state()
+      try container.notification(Workload.notifications[0]).state()
     }
   }
 
-  func post(_ bell: String, _ disturbance: Disturbance) throws {
+  func post(_ name: String, _ disturbance: Disturbance) throws {
     let patience = recorder.patienceWithoutDeadline
-    _ = try recorder.perform("post", key: bell, call: .write(nil), patience: patience) {
-      try disturbance.during { try container.notification(bell).post() }
+    _ = try recorder.perform("post", key: name, call: .write(nil), patience: patience) {
+      try disturbance.during { try container.notification(name).post() }
       return .done
     }
   }
 
-  func check(_ bell: String, _ registration: NotificationRegistration) throws {
+  func check(_ name: String, _ registration: NotificationRegistration) throws {
     let beginning = bootTimeNanoseconds()
     let heard = try registration.check()
     try recorder.note(
-      .checked(bell: bell, from: beginning, to: bootTimeNanoseconds(), heard: heard), .did("check"))
+      .checked(name: name, from: beginning, to: bootTimeNanoseconds(), heard: heard), .did("check"))
   }
 }
 

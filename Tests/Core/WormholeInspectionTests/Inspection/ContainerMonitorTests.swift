@@ -210,7 +210,7 @@ struct ContainerMonitorTests {
     let first = [item("v/a", 5), item("v/b", 6), item("v/d", 7)]
     list(&keys, first, keys.unread(in: first), 7)
     #expect(received.all.isEmpty)
-    let listing = [item("v/a", 9), item("v/d", 7), item("v/e", 8), item("n/bell", 10)]
+    let listing = [item("v/a", 9), item("v/d", 7), item("v/e", 8), item("n/done", 10)]
     let changed = keys.unread(in: listing)
     #expect(changed.map(\.modified) == [9, 8, 10])
     list(&keys, listing, changed, 10)
@@ -219,7 +219,7 @@ struct ContainerMonitorTests {
     keys.take([EtcdEvent(kind: .put, keyValue: item("v/a", 9))], of: 0)
     keys.take([EtcdEvent(kind: .put, keyValue: item("v/a", 11))], of: 1)
     let names = received.all.map { $0.split(separator: " ").prefix(2).joined(separator: " ") }
-    #expect(names.sorted() == ["a changed", "b removed", "bell posted", "e changed"])
+    #expect(names.sorted() == ["a changed", "b removed", "done posted", "e changed"])
   }
 }
 

@@ -92,7 +92,7 @@ struct OnDiskStateTests {
   }
 
   @Test("of a notification posts as one file again")
-  func bells() throws {
+  func postFiles() throws {
     let directory = try TemporaryDirectory()
     let container = try directory.container()
     let registration = try container.notification("n").register()

@@ -81,7 +81,7 @@ struct ForeignEntryTests {
       try restore wormhole restore "$PWD/archive" --container "$PWD/restored"
       try sweep wormhole doctor --sweep
       for made in copied restored; do
-        # The bell has a new name in each copy.
+        # The post file has a new name in each copy.
         (cd $made && find . -type f ! -name 'bell-*' | sort) >$made.files 2>&1
       done
       chmod -R u+rwX copied restored; rm -rf copied restored archive; cd "$T" || exit
@@ -98,7 +98,7 @@ struct ForeignEntryTests {
     let made = try run(
       """
       wormhole send boat 1; wormhole send "$(printf %0300d 0)" 2; wormhole notify set door 3
-      wormhole notify post bell; wormhole presence enter host -- true
+      wormhole notify post done; wormhole presence enter host -- true
       wormhole queue put jobs 1 >/dev/null; wormhole queue put jobs 2 >/dev/null
       wormhole queue take jobs --count 1 --retries 0 -- false 2>/dev/null
       wormhole log append news 1 >/dev/null; wormhole log read news --subscriber reader >/dev/null
