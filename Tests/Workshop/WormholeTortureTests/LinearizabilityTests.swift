@@ -149,7 +149,7 @@ struct LinearizabilityTests {
 
     let violation = try #require(checkLinearizability(of: history).violation)
 
-    // Then the stale read, and one sight of the newer value before it, suffice
+    // Then the stale read, and one read of the newer value before it, suffice
     #expect(violation.operations.count == 2)
     #expect(violation.operations.last == stale)
     let other = try #require(violation.operations.first)

@@ -30,42 +30,42 @@ extension Presence {
     _ handler: @escaping @Sendable ([PresenceMember]) -> Void
   ) throws -> ObservationToken {
     // It begins after what it signals, which answers earlier signals once it is open.
-    let begun = BegunSight()
+    let begun = BegunWatch()
     let delivery = ChangeDelivery<[PresenceMember]?>(initial: nil, on: queue) { last in
-      guard let sight = begun.sight else { return (last, nil) }
+      guard let watch = begun.watch else { return (last, nil) }
       do {
-        let look = try sight.look(last: last)
+        let look = try watch.look(last: last)
         guard look.live != last else {
-          sight.retire(look.dead)
+          watch.retire(look.dead)
           return (last, nil)
         }
         return (
           look.live,
           {
             handler(look.live)
-            sight.retire(look.dead)
+            watch.retire(look.dead)
           }
         )
       } catch {
-        // The sight signals again.
+        // The watch signals again.
         return (last, nil)
       }
     }
-    let sight = try sight { [weak delivery] in delivery?.signal() }
-    begun.sight = sight
-    let known = startsWithCurrent ? nil : try current(sight)
+    let watch = try watch { [weak delivery] in delivery?.signal() }
+    begun.watch = watch
+    let known = startsWithCurrent ? nil : try current(watch)
     delivery.open(known: known, signalled: known == nil)
-    return ObservationToken(watch: sight, delivery: delivery)
+    return ObservationToken(watch: watch, delivery: delivery)
   }
 
-  private func sight(_ signal: @escaping @Sendable () -> Void) throws -> any PresenceSight {
+  private func watch(_ signal: @escaping @Sendable () -> Void) throws -> any MembershipWatch {
     try reporting("observe who is present", path: path) { try ThreadShortage.ruleOut() }
-    return try store.sight(signal)
+    return try store.watch(signal)
   }
 
   /// Returns the present members, for an observer that hears only of later changes.
-  private func current(_ sight: any PresenceSight) throws -> [PresenceMember] {
-    try reporting("look who is present", path: path) { try sight.look(last: nil).live }
+  private func current(_ watch: any MembershipWatch) throws -> [PresenceMember] {
+    try reporting("look who is present", path: path) { try watch.look(last: nil).live }
   }
 
   /// Returns the present processes at each change, for `for await`, with the promises of `observe`.
@@ -75,19 +75,19 @@ extension Presence {
   /// - Throws: As `observe`.
   public func changes(startsWithCurrent: Bool = true) throws -> PresenceChanges {
     let latch = WakeLatch()
-    let sight = try sight { latch.raise() }
-    let known = startsWithCurrent ? nil : try current(sight)
+    let watch = try watch { latch.raise() }
+    let known = startsWithCurrent ? nil : try current(watch)
     if known == nil { latch.raise() }
     return PresenceChanges(
-      observation: ObservationToken(delivery: sight), latch: latch, sight: sight, known: known)
+      observation: ObservationToken(delivery: watch), latch: latch, watch: watch, known: known)
   }
 }
 
-/// The sight of an observation, nil before it has begun.
-private final class BegunSight: Sendable {
-  private let held = Mutex<(any PresenceSight)?>(nil)
+/// The watch of an observation, nil before it has begun.
+private final class BegunWatch: Sendable {
+  private let held = Mutex<(any MembershipWatch)?>(nil)
 
-  var sight: (any PresenceSight)? {
+  var watch: (any MembershipWatch)? {
     get { held.withLock(\.self) }
     set { held.withLock { $0 = newValue } }
   }
@@ -103,11 +103,11 @@ private final class BegunSight: Sendable {
 public struct PresenceChanges: AsyncSequence, Sendable {
   let observation: ObservationToken
   let latch: WakeLatch
-  let sight: any PresenceSight
+  let watch: any MembershipWatch
   let known: [PresenceMember]?
 
   /// How changes are noticed.
-  public var detection: ChangeDetection { sight.detection }
+  public var detection: ChangeDetection { watch.detection }
 
   public func makeAsyncIterator() -> Iterator { Iterator(sequence: self, known: known) }
 
@@ -138,13 +138,13 @@ public struct PresenceChanges: AsyncSequence, Sendable {
 
   /// Returns one wait for members that differ from the known ones.
   private func next(after known: [PresenceMember]?) -> sending any Waiting<[PresenceMember]> {
-    StepwiseWait { [sight, latch] in
+    StepwiseWait { [watch, latch] in
       do {
-        let look = try sight.look(last: known)
-        if !look.dead.isEmpty { Blocking.queue().async { sight.retire(look.dead) } }
+        let look = try watch.look(last: known)
+        if !look.dead.isEmpty { Blocking.queue().async { watch.retire(look.dead) } }
         return look.live == known ? .wait(for: latch, until: nil) : .done(look.live)
       } catch {
-        // Perhaps a lack of descriptors, which may pass: then the sight signals again.
+        // Perhaps a lack of descriptors, which may pass: then the watch signals again.
         return .wait(for: latch, until: nil)
       }
     }

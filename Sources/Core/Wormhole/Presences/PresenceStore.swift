@@ -32,7 +32,7 @@ package protocol PresenceStore: Placed {
   ///
   /// - Parameter signal: Called when members may have come or gone, and again after a look that has
   ///   failed; on a thread that must not be blocked.
-  func sight(_ signal: @escaping @Sendable () -> Void) throws -> any PresenceSight
+  func watch(_ signal: @escaping @Sendable () -> Void) throws -> any MembershipWatch
 
   /// Returns the proof that the exclusive role belongs to an entering.
   func proof(of number: UInt64) -> RoleProof
@@ -133,8 +133,8 @@ package struct HoldLimits: Sendable {
   }
 }
 
-/// The sight of one observer: notices that members may have come or gone, and looks at them.
-package protocol PresenceSight: Watching {
+/// The watch of one observer: notices that members may have come or gone, and looks at them.
+package protocol MembershipWatch: Watching {
   /// Looks at the members; never returns an older state than the look before.
   ///
   /// - Parameter last: The members that the last look found.

@@ -88,8 +88,8 @@ struct EtcdPresence: PresenceStore {
     return .gone(last: PresenceMember(record, state: .gone), ended: record.ended)
   }
 
-  func sight(_ signal: @escaping @Sendable () -> Void) throws -> any PresenceSight {
-    try EtcdSight(self, signal)
+  func watch(_ signal: @escaping @Sendable () -> Void) throws -> any MembershipWatch {
+    try EtcdMembershipWatch(self, signal)
   }
 
   // MARK: The role

@@ -93,8 +93,8 @@ package struct PresenceDirectory: PresenceStore {
     DirectoryRoleAcquisition(self, record, overtaking: overtaking, until: deadline, isGone: isGone)
   }
 
-  package func sight(_ signal: @escaping @Sendable () -> Void) throws -> any PresenceSight {
-    try DirectorySight(self, signal)
+  package func watch(_ signal: @escaping @Sendable () -> Void) throws -> any MembershipWatch {
+    try DirectoryMembershipWatch(self, signal)
   }
 
   static func watchNames(
@@ -295,7 +295,7 @@ extension Presence {
 
 /// Looks at the members of a directory after its events, and a few times again. The dead are not
 /// moved aside: on ext4 that takes longest, and observers need not wait for it.
-final class DirectorySight: PresenceSight {
+final class DirectoryMembershipWatch: MembershipWatch {
   private let presence: PresenceDirectory
   private let looks: FollowUpChecks
   private let watch: Watch

@@ -8,7 +8,7 @@ import WormholeSystem
 /// 1. A pass reads everything, and records the version of each item. It costs others nothing.
 /// 2. Further passes read again what has a new version, until one finds no change: then the snapshot
 ///    is as the container was when that pass began. They cost others nothing.
-/// 3. At the first sight of a change a sign is put up; if passes find changes for a second longer,
+/// 3. Once a change is seen a sign is put up; if passes find changes for a second longer,
 ///    changes wait for a pass or two (`CopyPauseFile`). This costs three calls for each change, and
 ///    the time of the passes: one call for each name.
 ///

@@ -2,7 +2,7 @@ import Wormhole
 import WormholeSystem
 
 /// The members of a presence on etcd as they change: a mirror of their keys.
-final class EtcdSight: PresenceSight {
+final class EtcdMembershipWatch: MembershipWatch {
   private let presence: EtcdPresence
   private let mirror: EtcdMirror
 
