@@ -13,7 +13,7 @@ package import WormholeSystem
 /// | the exclusive lock | the copier, more than a second later, for at most `longest` | a change that would begin now waits |
 /// | the file is unlinked | the copier; or a process that finds it unlocked, or its holder overdue | all continue |
 ///
-/// The pause is a courtesy. The copy is correct because of what the copier has seen, not because
+/// The pause is advisory. The copy is correct because of what the copier has seen, not because
 /// other processes wait; so a change that does not wait, or was under way, costs the copier another
 /// pass. And no process waits long: not for a holder that was stopped for 50 ms, as with a lease,
 /// and never for more than `longest`.

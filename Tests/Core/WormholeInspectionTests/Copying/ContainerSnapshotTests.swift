@@ -254,8 +254,8 @@ struct ContainerSnapshotTests {
 
   private func waits(_ root: ContainerRoot, until deadline: ContinuousClock.Instant? = nil) -> Bool
   {
-    var courtesy = CopyPauseFile.CopyPauseWait()
-    return courtesy.mustWait(in: root, until: deadline ?? soon)
+    var copyPause = CopyPauseFile.CopyPauseWait()
+    return copyPause.mustWait(in: root, until: deadline ?? soon)
   }
 
   @Test("is waited for again although a pause was too long, before its copier gives up")
@@ -265,8 +265,8 @@ struct ContainerSnapshotTests {
     let slow = try CopyPause(in: root, at: root.handle().descriptor.rawValue)
     let user = try SharedContainer(path: path + "/source", group: nil).root
     try slow.run {
-      var courtesy = CopyPauseFile.CopyPauseWait()
-      courtesy.wait(in: user, until: nil)
+      var copyPause = CopyPauseFile.CopyPauseWait()
+      copyPause.wait(in: user, until: nil)
     }
     slow.end()
     let next = try CopyPause(in: root, at: root.handle().descriptor.rawValue)

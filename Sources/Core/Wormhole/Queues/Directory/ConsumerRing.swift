@@ -155,7 +155,7 @@ final class ConsumerRing: Cancelling {
       state.readsNames = true
       if !state.hasEvents { state.others.watched = [:] }
     }
-    let place = { [directory] in try directory.openForConsumer(isCourteous: false) }
+    let place = { [directory] in try directory.openForConsumer(waitsForCopies: false) }
     var look = OtherConsumers.Look()
     repeat {
       if state.readsNames {

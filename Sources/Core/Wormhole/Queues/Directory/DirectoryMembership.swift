@@ -48,7 +48,7 @@ struct DirectoryMembership: ConsumerMembership {
     guard takenPath.hasPrefix(QueueDirectory.takenPath(OtherConsumers.prefix))
     else { return }
     do {
-      let place = try directory.openForConsumer(isCourteous: false)
+      let place = try directory.openForConsumer(waitsForCopies: false)
       if try names.read(at: place).count > 1 { try place.removeIfEmpty(takenPath) }
     } catch {
       // The queue was removed, or its file system is full or gone: the directory stays, without an owner.

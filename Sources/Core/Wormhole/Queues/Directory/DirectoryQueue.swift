@@ -283,15 +283,15 @@ final class OpenQueue: Sendable {
   ///
   /// - Parameters:
   ///   - deadline: how long to wait for a process that copies the container.
-  ///   - isCourteous: whether to wait for that at all. Tasks settle entries, and must not block.
+  ///   - waitsForCopies: whether to wait for one at all. Tasks settle entries, and must not block.
   ///   - make: opens it if it is not held: nil if there is none.
   private func place(
-    until deadline: ContinuousClock.Instant? = nil, isCourteous: Bool = true,
+    until deadline: ContinuousClock.Instant? = nil, waitsForCopies: Bool = true,
     _ make: () throws -> QueueDirectory?
   ) throws -> QueueDirectory? {
-    if isCourteous {
-      var courtesy = CopyPauseFile.CopyPauseWait()
-      courtesy.wait(in: queue.directory.root, until: deadline)
+    if waitsForCopies {
+      var copyPause = CopyPauseFile.CopyPauseWait()
+      copyPause.wait(in: queue.directory.root, until: deadline)
     }
     let container = try queue.directory.root.handle()
     let now = bootTimeNanoseconds()
@@ -317,9 +317,9 @@ final class OpenQueue: Sendable {
   /// Returns the directory. A consumer does not create it: if it is gone, so are the batches that
   /// the consumer had taken.
   func openForConsumer(
-    until deadline: ContinuousClock.Instant? = nil, isCourteous: Bool = true
+    until deadline: ContinuousClock.Instant? = nil, waitsForCopies: Bool = true
   ) throws -> QueueDirectory {
-    let place = try place(until: deadline, isCourteous: isCourteous) { try queue.open() }
+    let place = try place(until: deadline, waitsForCopies: waitsForCopies) { try queue.open() }
     guard let place else {
       throw queue.replaced()
     }

@@ -10,7 +10,7 @@ struct DirectoryTaken: TakenBatchStorage {
   let path: String
 
   private func open() throws -> QueueDirectory {
-    try directory.openForConsumer(isCourteous: false)
+    try directory.openForConsumer(waitsForCopies: false)
   }
 
   /// Each step finds its directory gone if this consumer was replaced.

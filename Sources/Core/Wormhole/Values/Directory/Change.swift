@@ -17,7 +17,7 @@ package final class Change<Result: Sendable>: Waiting {
   private var prepared: PreparedContent?
   /// The leases that it has; the next one belongs to the place with this number.
   private var leases: [Lease] = []
-  private var courtesy = CopyPauseFile.CopyPauseWait()
+  private var copyPause = CopyPauseFile.CopyPauseWait()
 
   private var path: String {
     let place = places.dropFirst(leases.count).first ?? places.last
@@ -60,7 +60,7 @@ package final class Change<Result: Sendable>: Waiting {
       // Only an empty change gets here with all of its leases.
       guard leases.count < places.count else { return try perform() }
       if leases.isEmpty, request == nil, let place = places.first,
-        courtesy.mustWait(in: place.directory.root, until: terms.deadline)
+        copyPause.mustWait(in: place.directory.root, until: terms.deadline)
       {
         return .spin(.milliseconds(1))
       }
