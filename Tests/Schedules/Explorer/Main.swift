@@ -157,12 +157,12 @@ struct Session {
       }
       // What is found without the fault says nothing about it.
       if let same = finding?.schedule {
-        let sound = Schedule(plan: .init(same.plan.text), choices: same.choices)
-        let oracle = Oracle(plan: sound.plan, outcome: try runner.run(sound, isVerbose: true))
+        let correct = Schedule(plan: .init(same.plan.text), choices: same.choices)
+        let oracle = Oracle(plan: correct.plan, outcome: try runner.run(correct, isVerbose: true))
         if let violation = oracle.violation()
           ?? (Plans.delays.contains(fault) ? oracle.lateness(Plans.late) : nil)
         {
-          try keep(Finding(schedule: sound, violation: violation))
+          try keep(Finding(schedule: correct, violation: violation))
           finding = nil
         }
       }

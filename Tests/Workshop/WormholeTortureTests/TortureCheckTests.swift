@@ -68,9 +68,9 @@ struct TortureCheckTests {
 
   @Test("a lost update")
   func lostUpdate() {
-    let sound = [increment(nil, at: 10), increment(1, at: 20)]
-    #expect(failed(checks(sound, last: 2)) == [])
-    #expect(failed(checks(sound, last: 1)) == ["no update is lost"])
+    let correct = [increment(nil, at: 10), increment(1, at: 20)]
+    #expect(failed(checks(correct, last: 2)) == [])
+    #expect(failed(checks(correct, last: 1)) == ["no update is lost"])
     // Two increments that began with the same value.
     let lost = failed(checks([increment(nil, at: 10), increment(nil, at: 20)], last: 1))
     #expect(lost.contains("no update is lost"))
