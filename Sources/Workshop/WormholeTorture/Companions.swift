@@ -8,12 +8,12 @@ import WormholeWorkshop
 
 /// A worker's work besides values and notifications, each kind on its own thread.
 final class Companions {
-  /// One turn of a client's job. A replacement while the process was stopped is not a failure; any other
+  /// One round of a client's job. A replacement while the process was stopped is not a failure; any other
   /// error is.
-  typealias Turn = @Sendable (inout SeededGenerator) throws -> Void
+  typealias Round = @Sendable (inout SeededGenerator) throws -> Void
 
   private let arguments: WorkerArguments
-  private var clients: [(kind: Kind, recorder: Recorder, turn: Turn)] = []
+  private var clients: [(kind: Kind, recorder: Recorder, round: Round)] = []
   private let running = DispatchGroup()
   private var requests: RequestClient?
   private var watch: PresenceWatch?
@@ -32,10 +32,10 @@ final class Companions {
       return nil
     }
     try add(.queues) {
-      DeliveryClient(try QueueDeliveries(container, slot: slot), $0, slot: slot).turn
+      DeliveryClient(try QueueDeliveries(container, slot: slot), $0, slot: slot).round
     }
     try add(.logs) {
-      DeliveryClient(try LogDeliveries(container, slot: slot), $0, slot: slot).turn
+      DeliveryClient(try LogDeliveries(container, slot: slot), $0, slot: slot).round
     }
     guard !arguments.options.kinds.isDisjoint(with: [.requests, .files]) else { return }
     let session = try PeerSession(RequestClient.name(slot: slot), in: container)
@@ -43,35 +43,35 @@ final class Companions {
     try add(.requests) { recorder in
       let requests = RequestClient(session, recorder, processes: arguments.options.processes)
       self.requests = requests
-      return requests.turn
+      return requests.round
     }
     try add(.files) {
       let files = FileDeliveries(
         session, arguments.directory, processes: arguments.options.processes)
-      return DeliveryClient(files, $0, slot: slot).turn
+      return DeliveryClient(files, $0, slot: slot).round
     }
   }
 
-  /// Makes what a kind of work needs, if it was chosen; also its turns, if it has any.
-  private func add(_ kind: Kind, _ make: (Recorder) throws -> Turn?) throws {
+  /// Makes what a kind of work needs, if it was chosen; also its rounds, if it has any.
+  private func add(_ kind: Kind, _ make: (Recorder) throws -> Round?) throws {
     guard arguments.options.kinds.contains(kind) else { return }
     let recorder = try Recorder(arguments.directory, life: arguments.life, kind)
-    let turn = try recorder.insisting(until: arguments.end) { try make(recorder) }
-    if let turn { clients.append((kind, recorder, turn)) }
+    let round = try recorder.insisting(until: arguments.end) { try make(recorder) }
+    if let round { clients.append((kind, recorder, round)) }
   }
 
   func begin() throws {
     try changes?.begin()
-    for (kind, recorder, turn) in clients {
+    for (kind, recorder, round) in clients {
       Blocking.queue().async(group: running) { [arguments] in
-        Self.work(kind, recorder, arguments, turn)
+        Self.work(kind, recorder, arguments, round)
       }
     }
   }
 
   /// Repeats a client's job until the run ends.
   private static func work(
-    _ kind: Kind, _ recorder: Recorder, _ arguments: WorkerArguments, _ turn: Turn
+    _ kind: Kind, _ recorder: Recorder, _ arguments: WorkerArguments, _ round: Round
   ) {
     var random = SeededGenerator(
       seed: mix(arguments.options.seed &+ UInt64(kind.number)) ^ UInt64(arguments.life))
@@ -82,7 +82,7 @@ final class Companions {
         disturbance.interruption = Interruption(place: place, isFatal: random.chance(10))
       }
       do {
-        try disturbance.during { try turn(&random) }
+        try disturbance.during { try round(&random) }
       } catch {
         recorder.noteOrEnd(recorder.entry(error, in: "\(kind)"))
       }

@@ -65,8 +65,8 @@ struct PythonDifferentialTests {
     var days = (0..<2_000).map { _ in Int.random(in: -730_485..<2_921_574, using: &generator) }
     for cycle in 0..<24 {
       for century in 0...4 {
-        let turn = cycleStart + cycle * 146_097 + century * 36_524
-        days += (turn - 2)...(turn + 2)
+        let boundary = cycleStart + cycle * 146_097 + century * 36_524
+        days += (boundary - 2)...(boundary + 2)
       }
     }
     let dates = days.filter { $0 > -730_485 }.map {

@@ -329,10 +329,10 @@ final class NSFileCoordinationTests {
     }
     NSFileCoordinator.addFilePresenter(presenter)
     defer { NSFileCoordinator.removeFilePresenter(presenter) }
-    for turn in 1...2 {
+    for round in 1...2 {
       var error: NSError?
       NSFileCoordinator().coordinate(readingItemAt: note, error: &error) { _ in }
-      #expect(error == nil && asked.all.last == "save \(turn)")
+      #expect(error == nil && asked.all.last == "save \(round)")
     }
   }
 

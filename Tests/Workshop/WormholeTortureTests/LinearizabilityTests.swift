@@ -139,10 +139,10 @@ struct LinearizabilityTests {
   func smallestWindow() throws {
     // Given a long quiet history with one stale read in its middle
     var history: [HistoryOperation] = []
-    for turn in UInt64(0)..<500 {
-      history.append(write(turn + 1, by: 1, turn * 100, turn * 100 + 10))
-      history.append(read(turn + 1, by: 2, turn * 100 + 20, turn * 100 + 30))
-      history.append(read(turn + 1, by: 3, turn * 100 + 20, turn * 100 + 30))
+    for round in UInt64(0)..<500 {
+      history.append(write(round + 1, by: 1, round * 100, round * 100 + 10))
+      history.append(read(round + 1, by: 2, round * 100 + 20, round * 100 + 30))
+      history.append(read(round + 1, by: 3, round * 100 + 20, round * 100 + 30))
     }
     let stale = read(200, by: 4, 200 * 100 + 40, 200 * 100 + 50)
     history.append(stale)

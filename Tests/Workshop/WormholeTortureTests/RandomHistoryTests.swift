@@ -45,8 +45,8 @@ private func randomHistory(using random: inout SeededGenerator) -> [HistoryOpera
   let span = UInt64.random(in: 1...12, using: &random)
   var value: HistoryValue?
   var history: [HistoryOperation] = []
-  for turn in 0..<count {
-    let instant = UInt64(turn) * 4 + 20
+  for round in 0..<count {
+    let instant = UInt64(round) * 4 + 20
     let called = instant - UInt64.random(in: 0...span, using: &random)
     let returned = instant + UInt64.random(in: 0...span, using: &random)
     let isUnknown = Int.random(in: 0..<5, using: &random) == 0
@@ -76,7 +76,7 @@ private func randomHistory(using random: inout SeededGenerator) -> [HistoryOpera
     if !isUnknown || Bool.random(using: &random) { value = after }
     history.append(
       HistoryOperation(
-        process: turn, key: "k", call: call, invocation: called,
+        process: round, key: "k", call: call, invocation: called,
         outcome: isUnknown ? .unknown : .completed(answer, at: returned)))
   }
   return history.shuffled(using: &random)
@@ -139,16 +139,16 @@ struct RandomHistoryTests {
     var free = Array(repeating: UInt64(0), count: processes)
     var value: HistoryValue?
     var history: [HistoryOperation] = []
-    for turn in 1...operations {
-      let instant = UInt64(turn) * 100
+    for round in 1...operations {
+      let instant = UInt64(round) * 100
       let process = free.indices.filter { free[$0] < instant }.randomElement(using: &random) ?? 0
       let called = max(
         free[process] + 1, instant - min(instant, .random(in: 0...400, using: &random)))
       let returned = max(called, instant) + .random(in: 0...60, using: &random)
       free[process] = returned
       guard called <= instant else { continue }
-      let new = HistoryValue(turn)
-      let isKilled = turn % 50 == 0
+      let new = HistoryValue(round)
+      let isKilled = round % 50 == 0
       let outcome = { (answer: HistoryOperation.Answer) -> HistoryOperation.Outcome in
         isKilled ? .unknown : .completed(answer, at: returned)
       }

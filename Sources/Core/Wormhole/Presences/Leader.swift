@@ -71,14 +71,14 @@ public struct Leader: Sendable {
   /// Runs a closure whenever this process is the leader, and waits for that as long as it takes.
   ///
   /// When the role is lost, because this process was stopped or cut off, the task that runs `body` is
-  /// cancelled, and this process waits for its next turn.
+  /// cancelled, and this process waits to lead again.
   ///
-  /// - Parameter body: Receives the fence of this turn: a change with it is refused once another
+  /// - Parameter body: Receives the fence of this leadership: a change with it is refused once another
   ///   process leads. Its result, or its error while it leads, ends the call.
   /// - Returns: The result of `body`.
   /// - Throws: The error of `body`; `CancellationError` if the calling task is cancelled; or
   ///   `WormholeError` as `Presence.enter`.
-  /// - Complexity: As `Presence.enterExclusively` for each turn.
+  /// - Complexity: As `Presence.enterExclusively` each time.
   public func lead<Result: Sendable>(
     _ body: @escaping @Sendable (Fence) async throws -> Result
   ) async throws -> Result {
@@ -89,12 +89,12 @@ public struct Leader: Sendable {
       } catch WormholeError.Code.timedOut {
         continue
       }
-      let turn = Task { try await body(role.fence) }
-      role.onLoss { _ in turn.cancel() }
+      let work = Task { try await body(role.fence) }
+      role.onLoss { _ in work.cancel() }
       let outcome = await withTaskCancellationHandler {
-        await turn.result
+        await work.result
       } onCancel: {
-        turn.cancel()
+        work.cancel()
       }
       let isLost = role.loss != nil
       await role.finish()
@@ -107,7 +107,7 @@ public struct Leader: Sendable {
 extension Leader {
   /// Returns what `lead` does, as a service to be run later.
   ///
-  /// - Parameter body: Receives the fence of each turn. Its result, or its error while it leads, ends
+  /// - Parameter body: Receives the fence of each leadership. Its result, or its error while it leads, ends
   ///   the service.
   public func service(
     _ body: @escaping @Sendable (Fence) async throws -> Void

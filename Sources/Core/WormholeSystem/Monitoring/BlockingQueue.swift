@@ -4,7 +4,7 @@ import Synchronization
 /// Runs closures one after another, on threads that may block: a serial queue for this package's
 /// own work, which never makes its caller wait for a thread.
 package final class BlockingQueue: Sendable {
-  private enum Turn: Sendable {
+  private enum Waiter: Sendable {
     case body(@Sendable () -> Void)
     /// A thread waits for it, and runs its closure itself.
     case caller(ThreadSemaphore)
@@ -12,7 +12,7 @@ package final class BlockingQueue: Sendable {
 
   private struct State {
     var isBusy = false
-    var turns: ArraySlice<Turn> = []
+    var waiters: ArraySlice<Waiter> = []
   }
 
   private let state = Mutex(State())
@@ -36,18 +36,18 @@ package final class BlockingQueue: Sendable {
     Timers.after(pause) { [self] in async(execute: body) }
   }
 
-  /// Runs a closure on the calling thread, in its turn.
+  /// Runs a closure on the calling thread, after those before it.
   package func sync<Result>(_ body: () throws -> Result) rethrows -> Result {
-    let turn = ThreadSemaphore()
-    if !isFree(or: .caller(turn)) { _ = turn.wait(until: nil) }
+    let semaphore = ThreadSemaphore()
+    if !isFree(or: .caller(semaphore)) { _ = semaphore.wait(until: nil) }
     defer { passOn() }
     return try body()
   }
 
-  /// Takes the turn if it is free, or else waits in line.
-  private func isFree(or turn: Turn) -> Bool {
+  /// Takes the queue if it is free, or else waits in line.
+  private func isFree(or waiter: Waiter) -> Bool {
     state.withLock { state in
-      if state.isBusy { state.turns.append(turn) }
+      if state.isBusy { state.waiters.append(waiter) }
       return !exchange(&state.isBusy, with: true)
     }
   }
@@ -55,25 +55,25 @@ package final class BlockingQueue: Sendable {
   private func passOn() {
     switch next() {
     case .body(let body): start(body)
-    case .caller(let turn): turn.signal()
+    case .caller(let semaphore): semaphore.signal()
     case nil: return
     }
   }
 
-  private func next() -> Turn? {
+  private func next() -> Waiter? {
     state.withLock { state in
-      state.isBusy = !state.turns.isEmpty
-      return state.turns.popFirst()
+      state.isBusy = !state.waiters.isEmpty
+      return state.waiters.popFirst()
     }
   }
 
   private func start(_ first: @escaping @Sendable () -> Void) {
     let run: @Sendable () -> Void = { [self] in
       first()
-      while let turn = next() {
-        switch turn {
+      while let waiter = next() {
+        switch waiter {
         case .body(let body): body()
-        case .caller(let turn): return turn.signal()
+        case .caller(let semaphore): return semaphore.signal()
         }
       }
     }

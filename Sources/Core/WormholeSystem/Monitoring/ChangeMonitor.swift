@@ -59,7 +59,7 @@ package final class ChangeMonitor: Sendable {
     if isLed { Self.ledCount.subtract(1, ordering: .relaxed) }
   }
 
-  /// Creates a monitor without a thread: a waiting thread takes its turns by `lead`. So a change
+  /// Creates a monitor without a thread: a waiting thread runs its iterations by `lead`. So a change
   /// wakes that thread, and not first another one to wake it.
   ///
   /// - Returns: Nil if the process already has the largest number of them.
@@ -71,13 +71,13 @@ package final class ChangeMonitor: Sendable {
     return ChangeMonitor(isLed: true)
   }
 
-  /// Blocks the calling thread until a latch is raised or a deadline has passed; meanwhile it takes
-  /// the turns of this monitor, which is led. One thread leads at a time.
+  /// Blocks the calling thread until a latch is raised or a deadline has passed; meanwhile it runs
+  /// the iterations of this monitor, which is led. One thread leads at a time.
   package func lead(for latch: WakeLatch, until deadline: ContinuousClock.Instant) {
     let wakeUp: @Sendable () -> Void = { [self] in state.withLock { $0.wake() } }
     while latch.wake(until: nil, wakeUp) {
       let ready = wait(until: deadline)
-      // Raised by another thread, or else from here on by the turn itself.
+      // Raised by another thread, or else from here on by the iteration itself.
       guard latch.sleepsNoMore() else { return }
       let now = ContinuousClock.now
       handle(ready: ready, now: now)
@@ -216,10 +216,10 @@ package final class ChangeMonitor: Sendable {
   }
 
   func handle(ready: [Bool], now: ContinuousClock.Instant) {
-    let turn = state.withLock { $0.handle(ready: ready, now: now) }
-    for (id, entry, file) in turn.compared { compare(id, entry, file) }
-    for lane in turn.lanes { startWorking(in: lane) }
-    for call in turn.calls { call() }
+    let actions = state.withLock { $0.handle(ready: ready, now: now) }
+    for (id, entry, file) in actions.compared { compare(id, entry, file) }
+    for lane in actions.lanes { startWorking(in: lane) }
+    for call in actions.calls { call() }
   }
 }
 

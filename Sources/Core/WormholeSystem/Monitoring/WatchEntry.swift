@@ -91,7 +91,7 @@ struct WatchEntry: Sendable {
     events.isSubset(of: place == nil ? .inTimes.union(.attributes) : .inTimes)
   }
 
-  /// Whether to look at it now. Entries that are not urgent share a turn: half an interval joins
+  /// Whether to look at it now. Entries that are not urgent share an iteration: half an interval joins
   /// any two of them in the end.
   func isDue(_ now: ContinuousClock.Instant) -> Bool {
     guard let nextLook else { return true }

@@ -8,7 +8,7 @@ struct WatchTable {
   typealias Call = @Sendable () -> Void
 
   /// The consequences of events and of the time.
-  struct Turn {
+  struct Actions {
     /// Calls to make outside the lock.
     var calls: [Call] = []
     /// Lanes that need a thread.
@@ -17,7 +17,7 @@ struct WatchTable {
     var compared: [(ID, WatchEntry, SharedDescriptor)] = []
   }
 
-  /// The findings from the events of a turn.
+  /// The findings from the events of an iteration.
   private struct Events {
     var news: [ID: WatchNews]
     /// The entries to look for.
@@ -40,7 +40,7 @@ struct WatchTable {
   private var lanes: [String: [ID]] = [:]
   /// The time of the last found removal, by lane.
   private var removals: [String: ContinuousClock.Instant] = [:]
-  /// News for the thread's next turn.
+  /// News for the thread's next iteration.
   private var found: [ID: WatchNews] = [:]
   private var nextID: ID = 0
   /// The inotify instance.
@@ -58,7 +58,7 @@ struct WatchTable {
   /// The number of the kernel's watches that were ended.
   private(set) var endings = 0
 
-  /// - Parameter hasThread: Whether there are threads to take the turns.
+  /// - Parameter hasThread: Whether there are threads for the iterations.
   init(checkInterval: Duration, hasThread: Bool) {
     self.checkInterval = checkInterval
     self.hasThread = hasThread
@@ -280,7 +280,7 @@ struct WatchTable {
     timed.insert(id)
   }
 
-  // MARK: The thread's turn
+  // MARK: The thread's iteration
 
   mutating func whatToWaitFor(now: ContinuousClock.Instant) -> ([Int32], ContinuousClock.Instant?) {
     var deadline = timed.compactMap { entries[$0]?.nextLook }.min()
@@ -317,7 +317,7 @@ struct WatchTable {
     try? counter?.descriptor.raiseCounter()
   }
 
-  mutating func handle(ready: [Bool], now: ContinuousClock.Instant) -> Turn {
+  mutating func handle(ready: [Bool], now: ContinuousClock.Instant) -> Actions {
     wakeUps += 1
     var events = Events(news: exchange(&found, with: [:]))
     let after = exchange(&afterEvents, with: [])
@@ -330,7 +330,7 @@ struct WatchTable {
       nextCheck = nil
       events.sought.formUnion(entries.keys)
     }
-    var turn = Turn()
+    var actions = Actions()
     for id in timed where entries[id]?.isDue(now) == true {
       guard let entry = entries[id],
         entry.place == nil || entry.isPolled && entry.number != nil && entry.awaited == nil
@@ -340,20 +340,20 @@ struct WatchTable {
         continue
       }
       if let file = entry.file {
-        turn.compared.append((id, entry, file))
+        actions.compared.append((id, entry, file))
         setNextLook(id, now: now)
         continue
       }
       events.news[id] = .everything
       setNextLook(id, now: now)
     }
-    turn.lanes = events.sought.compactMap { seek($0) }
+    actions.lanes = events.sought.compactMap { seek($0) }
     for (id, news) in events.news {
       guard let hear = entries[id]?.hear else { continue }
-      turn.calls.append { hear(news) }
+      actions.calls.append { hear(news) }
     }
-    turn.calls += after
-    return turn
+    actions.calls += after
+    return actions
   }
 
   private mutating func takeEvents(

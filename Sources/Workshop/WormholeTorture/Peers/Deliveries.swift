@@ -9,7 +9,7 @@ import WormholeWorkshop
 struct QueueDeliveries: Deliveries {
   let words = (send: "send", cancel: "cancel", consume: "consume")
   let places = ["torture/0", "torture/1"]
-  let sendingTurns = 60
+  let sendingRounds = 60
   private let container: SharedContainer
   private let senders: [String: PlainSender]
 
@@ -52,7 +52,7 @@ extension PlainConsumer: DeliverySource {
 struct LogDeliveries: Deliveries {
   let words = (send: "append", cancel: "", consume: "follow")
   let places = ["a", "b"]
-  let sendingTurns = 60
+  let sendingRounds = 60
   private let log: PlainLog
   private let slot: Int
 
@@ -95,7 +95,7 @@ extension LogReader<PropertyListValue>: DeliverySource {
 /// Files to other workers, and those for a worker's own name.
 struct FileDeliveries: Deliveries {
   let words = (send: "transfer", cancel: "cancel a transfer", consume: "receive")
-  let sendingTurns = 30
+  let sendingRounds = 30
   /// Copying continues after a deadline.
   let areTimed = false
   private let session: PeerSession

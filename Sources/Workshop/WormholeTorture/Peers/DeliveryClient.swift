@@ -9,10 +9,10 @@ protocol Deliveries: Sendable {
   var words: (send: String, cancel: String, consume: String) { get }
   /// The places from which this process may consume.
   var places: [String] { get }
-  /// How many turns of a hundred send.
-  var sendingTurns: Int { get }
+  /// How many rounds of a hundred send.
+  var sendingRounds: Int { get }
 
-  /// Gets ready for a turn.
+  /// Gets ready for a round.
   func activate() throws
   /// Returns the places to which the next entry goes: one, or all subscribers of a log.
   func targets(_ random: inout SeededGenerator) -> [String]
@@ -69,10 +69,10 @@ final class DeliveryClient: Sendable {
     self.slot = slot
   }
 
-  func turn(_ random: inout SeededGenerator) throws {
+  func round(_ random: inout SeededGenerator) throws {
     try deliveries.activate()
     switch Int.random(in: 0..<100, using: &random) {
-    case 0..<deliveries.sendingTurns:
+    case 0..<deliveries.sendingRounds:
       let targets = deliveries.targets(&random)
       for _ in 0..<Int.random(in: 1...5, using: &random) { try send(to: targets, &random) }
     case 88... where recent.withLock({ !$0.isEmpty }): try cancel()

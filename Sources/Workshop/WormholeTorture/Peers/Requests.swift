@@ -39,7 +39,7 @@ final class RequestClient: Sendable {
     }
   }
 
-  func turn(_ random: inout SeededGenerator) throws {
+  func round(_ random: inout SeededGenerator) throws {
     if !session.isActive { try session.activate(until: .now + .seconds(5)) }
     let peer = Self.name(slot: Int.random(in: 0..<processes, using: &random))
     for _ in 0..<Int.random(in: 1...4, using: &random) {

@@ -173,7 +173,7 @@ struct ChangeMonitorTests: MonitorScene {
     #expect(try !KernelWatches.contain(parent))
   }
 
-  /// Adds a watch to a monitor without a thread; the test runs its turns.
+  /// Adds a watch to a monitor without a thread; the test runs its iterations.
   private func insert(_ path: String, into monitor: ChangeMonitor, _ signals: Heard<Int>) {
     let place = WatchEntry.Place(path: path, parents: [], prepare: {})
     _ = monitor.insert(WatchEntry(place, events: .content) { _ in signals.add(1) }, at: place)

@@ -56,8 +56,8 @@ struct PollingTests: MonitorScene {
         try eventually("its last change is old enough to see the next one") {
           monitor.state.withLock { $0.entries.values.first?.seen != nil }
         }
-        let (heard, turns) = (signals.all.count, monitor.statistics.wakeUps)
-        try eventually("it was looked at") { monitor.statistics.wakeUps > turns + 8 }
+        let (heard, wakeUps) = (signals.all.count, monitor.statistics.wakeUps)
+        try eventually("it was looked at") { monitor.statistics.wakeUps > wakeUps + 8 }
         #expect(signals.all.count <= heard + 1, "one may have been on its way")
         let before = signals.all.count
         try touch(path, "\(heard)")

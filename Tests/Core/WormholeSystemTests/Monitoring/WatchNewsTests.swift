@@ -74,7 +74,7 @@ struct WatchNewsTests {
     let heard = Heard<WatchNews>()
     let calls = Heard<[FileName]>()
     let open = try FileDescriptor.open(directory.path, [.pathOnly, .directory])
-    // It has no thread; this thread runs its turn.
+    // It has no thread; this thread runs its iteration.
     _ = monitor.insert(WatchEntry(nil, events: [.created]) { heard.add($0) }, open: open)
     try touch("a")
     monitor.state.withLock { $0.add { calls.add(heard.all.flatMap(\.names.keys)) } }

@@ -69,7 +69,7 @@ struct PointedElsewhereTests {
     let registration = try releases.container.notification("n").observe(on: queue) { _ in
       heard.add(1)
     }
-    // The same queue and the same turn of the monitor.
+    // The same queue and the same iteration of the monitor.
     let token = try releases.container.value("v").observe(on: queue) { _ in moved.add(1) }
     let checked = try releases.container.notification("n").register()
     _ = try checked.check()

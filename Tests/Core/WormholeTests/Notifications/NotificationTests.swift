@@ -243,7 +243,7 @@ struct NotificationTests {
   }
 
   @Test("that is cancelled while a call waits for its queue is not called any more")
-  func cancelledBeforeItsTurn() throws {
+  func cancelledBeforeItsCall() throws {
     let heard = Heard<Int>()
     let held = DispatchQueue(label: "held")
     let registration = try container.notification("n").observe(on: held) { _ in heard.add(1) }

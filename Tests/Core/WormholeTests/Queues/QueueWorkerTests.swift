@@ -91,12 +91,12 @@ struct QueueWorkerTests {
   }
 
   /// ```
-  /// a, b take turns: stopped; the other gets what it had; continued
+  /// a, b alternately: stopped; the other gets what it had; continued
   /// ```
   @Test(
     "loses no entry and no worker when one after the other is stopped and continued",
     .bothEngines, .waiting)
-  func stoppedInTurn() throws {
+  func stoppedAlternately() throws {
     var workers = try (0..<2).map { _ in try scene.participant() }
     for worker in workers { #expect(try worker.ask("queue-join q") == "done") }
     for number in 0..<6 {

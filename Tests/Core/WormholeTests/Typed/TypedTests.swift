@@ -123,9 +123,9 @@ struct TypedTests {
     try first.waitUntilStopped()
     #expect(try second.ask("lead l").hasPrefix("leads"))
     try first.send(.continue)
-    try eventually("the first one's turn ends") { try first.ask("turns l") == "1 0" }
+    try eventually("the first one no longer leads") { try first.ask("led l") == "1 0" }
     try second.send(.kill)
     #expect(try second.wait() == .killed(signal: 9))
-    try eventually("the first one leads again") { try first.ask("turns l") == "2 1" }
+    try eventually("the first one leads again") { try first.ask("led l") == "2 1" }
   }
 }

@@ -119,7 +119,7 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
     var loss: WormholeError?
     var isClosed = false
     /// The latch of a caller of `next` that joins again.
-    var turn: WakeLatch?
+    var joining: WakeLatch?
   }
 
   init(
@@ -146,12 +146,12 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
   package func abandon() { end(asDeath: true) }
 
   private func end(asDeath: Bool) {
-    let (epoch, turn) = state.withLock { state in
+    let (epoch, joining) = state.withLock { state in
       state.isClosed = true
-      return (state.epoch, state.turn)
+      return (state.epoch, state.joining)
     }
     epoch.end(asDeath: asDeath)
-    turn?.raise()
+    joining?.raise()
     wake.raise()
   }
 
@@ -308,7 +308,7 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
       }
       if case .wait(let latch, _) = step {
         // Woken when this consumer is closed.
-        state.withLock { $0.turn = latch }
+        state.withLock { $0.joining = latch }
         try confirmOpen()
       }
       return step

@@ -5,10 +5,10 @@ import WormholeSystem
 
 /// A mailbox in a directory; see `MailboxDirectory` for its files.
 ///
-/// A thread of its own waits for messages on the wire, and a queue reads files. One thread has the
-/// turn at a time.
+/// A thread of its own waits for messages on the wire, and a queue reads files. One thread
+/// delivers at a time.
 ///
-/// **Order.** The thread that has the turn finds the names of files, and then takes messages from
+/// **Order.** The thread that delivers finds the names of files, and then takes messages from
 /// the wire: so those sent before these files are among them. If a message's sender stored a file
 /// before it that was not seen yet, the thread looks at all files first. What was found is
 /// delivered by its order.
@@ -37,7 +37,7 @@ final class DirectoryMailbox: Mailbox {
   private let state = Mutex(State())
   private let making = Mutex(())
   /// Excludes: two readers at once, because the second could overtake the first.
-  private let turn = Mutex(())
+  private let delivering = Mutex(())
   private let queue = Blocking.queue()
 
   init(
@@ -119,14 +119,14 @@ final class DirectoryMailbox: Mailbox {
     let hasLed = wire?.lead(for: latch, until: deadline) { [self] in
       // Not while a file cannot be read, because that takes a pause.
       guard let wire, !state.withLock(\.isBehind) else { return false }
-      return turn.withLockIfAvailable { _ in takeAll(from: wire) } != nil
+      return delivering.withLockIfAvailable { _ in takeAll(from: wire) } != nil
     }
     if hasLed != true { latch.block(until: deadline) }
   }
 
   /// Delivers what has come on the wire.
   private func read(from wire: MailboxWire) {
-    turn.withLock { _ in
+    delivering.withLock { _ in
       guard state.withLock(\.isBehind) else { return takeAll(from: wire) }
       // Until then the wire stays readable.
       pauseThread(Self.behindPause)
@@ -146,7 +146,7 @@ final class DirectoryMailbox: Mailbox {
 
   private func readNews() {
     guard let news = state.withLock({ $0.news.take() }) else { return }
-    turn.withLock { _ in
+    delivering.withLock { _ in
       if news.isEverything || !news.own.isEmpty || state.withLock(\.isBehind) {
         lookAtEverything()
       } else {
@@ -156,7 +156,7 @@ final class DirectoryMailbox: Mailbox {
     }
   }
 
-  func catchUp() { turn.withLock { _ in lookAtEverything() } }
+  func catchUp() { delivering.withLock { _ in lookAtEverything() } }
 
   // Anything later than this scan has an event of its own.
   private func lookAtEverything() {
