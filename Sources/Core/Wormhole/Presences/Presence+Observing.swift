@@ -34,16 +34,16 @@ extension Presence {
     let delivery = ChangeDelivery<[PresenceMember]?>(initial: nil, on: queue) { last in
       guard let watch = begun.watch else { return (last, nil) }
       do {
-        let look = try watch.look(last: last)
-        guard look.live != last else {
-          watch.retire(look.dead)
+        let listing = try watch.look(last: last)
+        guard listing.live != last else {
+          watch.retire(listing.dead)
           return (last, nil)
         }
         return (
-          look.live,
+          listing.live,
           {
-            handler(look.live)
-            watch.retire(look.dead)
+            handler(listing.live)
+            watch.retire(listing.dead)
           }
         )
       } catch {
@@ -140,9 +140,9 @@ public struct PresenceChanges: AsyncSequence, Sendable {
   private func next(after known: [PresenceMember]?) -> sending any Waiting<[PresenceMember]> {
     StepwiseWait { [watch, latch] in
       do {
-        let look = try watch.look(last: known)
-        if !look.dead.isEmpty { Blocking.queue().async { watch.retire(look.dead) } }
-        return look.live == known ? .wait(for: latch, until: nil) : .done(look.live)
+        let listing = try watch.look(last: known)
+        if !listing.dead.isEmpty { Blocking.queue().async { watch.retire(listing.dead) } }
+        return listing.live == known ? .wait(for: latch, until: nil) : .done(listing.live)
       } catch {
         // Perhaps a lack of descriptors, which may pass: then the watch signals again.
         return .wait(for: latch, until: nil)

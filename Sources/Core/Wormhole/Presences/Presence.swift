@@ -98,11 +98,11 @@ public struct Presence: Sendable {
   ///
   /// - Throws: As `members`.
   public func status() throws -> PresenceStatus {
-    let look = try look()
-    if let member = look.live.first(where: { $0.state == .running }) { return .running(member) }
-    if let member = look.live.first(where: { $0.state == .unknown }) { return .unknown(member) }
-    if let member = look.live.first { return .suspended(member) }
-    return try reporting("look who was present", path: path) { try store.last(after: look) }
+    let listing = try look()
+    if let member = listing.live.first(where: { $0.state == .running }) { return .running(member) }
+    if let member = listing.live.first(where: { $0.state == .unknown }) { return .unknown(member) }
+    if let member = listing.live.first { return .suspended(member) }
+    return try reporting("look who was present", path: path) { try store.last(after: listing) }
   }
 
   /// Returns the present processes without those that the caller knows by their ids.
@@ -113,7 +113,7 @@ public struct Presence: Sendable {
   }
 
   /// Lists the present processes: none if the name was never used.
-  private func look(without isKnown: (String) -> Bool = { _ in false }) throws -> PresenceLook {
+  private func look(without isKnown: (String) -> Bool = { _ in false }) throws -> PresenceListing {
     try reporting("look who is present", path: path) { try store.look(without: isKnown) }
   }
 

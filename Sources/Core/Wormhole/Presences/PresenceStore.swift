@@ -8,13 +8,13 @@ package protocol PresenceStore: Placed {
   ///
   /// - Parameter isKnown: Whether the caller needs no look at the registration with an id; where
   ///   looking at each costs nothing more, the result may contain it anyway.
-  func look(without isKnown: (String) -> Bool) throws -> PresenceLook
+  func look(without isKnown: (String) -> Bool) throws -> PresenceListing
 
   /// Returns the process that was present last.
   ///
-  /// - Parameter look: A look that has found no process.
+  /// - Parameter listing: A listing that has found no process.
   /// - Returns: `gone` or `neverSeen`.
-  func last(after look: PresenceLook) throws -> PresenceStatus
+  func last(after listing: PresenceListing) throws -> PresenceStatus
 
   /// Enters, without the exclusive role; the registration is not watched yet. See `Presence.enter`.
   func enter(_ record: PresenceRecord, tidies: Bool) throws -> any PresenceHold
@@ -39,7 +39,7 @@ package protocol PresenceStore: Placed {
 }
 
 /// The live and the dead registrations, each in the order of entering.
-package struct PresenceLook: Sendable {
+package struct PresenceListing: Sendable {
   package var live: [PresenceMember] = []
   /// The registrations of dead processes that have not been removed yet.
   package var dead: [PresenceMember] = []
@@ -138,7 +138,7 @@ package protocol MembershipWatch: Watching {
   /// Looks at the members; never returns an older state than the look before.
   ///
   /// - Parameter last: The members that the last look found.
-  func look(last: [PresenceMember]?) throws -> PresenceLook
+  func look(last: [PresenceMember]?) throws -> PresenceListing
 
   /// Removes the leftovers of dead members; the observer has been notified of their deaths.
   func retire(_ dead: [PresenceMember])

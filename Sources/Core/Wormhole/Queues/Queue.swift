@@ -229,12 +229,12 @@ extension Queue {
       return []
     }
     let abandoned = try abandoned()
-    var look = QueueLook()
+    var listing = QueueListing()
     // An entry that is taken or given back meanwhile is seen before or after it has moved.
-    try looking { try look.addTaken(at: place) }
+    try looking { try listing.addTaken(at: place) }
     let waiting = try looking { try place.ordered(QueueDirectory.pending) }
-    try looking { try look.addTaken(at: place) }
-    let taken = Array(look.found.values).ordered { $0.id.isBefore($1.id) }
+    try looking { try listing.addTaken(at: place) }
+    let taken = Array(listing.found.values).ordered { $0.id.isBefore($1.id) }
     let isAbandoned = { (id: QueueEntryID) in id.files.contains(where: abandoned.contains) }
     for receipt in taken where !isAbandoned(receipt.id) { try body(receipt) }
     for var receipt in taken where isAbandoned(receipt.id) {
@@ -242,9 +242,9 @@ extension Queue {
       try body(receipt)
     }
     for batch in waiting {
-      for receipt in try looking({ try look.waiting(batch, at: place) }) { try body(receipt) }
+      for receipt in try looking({ try listing.waiting(batch, at: place) }) { try body(receipt) }
     }
-    return look.faults.map { (QueueEntryID(batch: $0, index: $0.indices.lowerBound), $1) }
+    return listing.faults.map { (QueueEntryID(batch: $0, index: $0.indices.lowerBound), $1) }
       .ordered { $0.id.isBefore($1.id) }
   }
 

@@ -16,7 +16,7 @@ final class EtcdMembershipWatch: MembershipWatch {
   var detection: ChangeDetection { mirror.detection }
 
   // While etcd does not answer, the last known state counts.
-  func look(last: [PresenceMember]?) throws -> PresenceLook {
+  func look(last: [PresenceMember]?) throws -> PresenceListing {
     presence.look(in: mirror.content.items)
   }
 

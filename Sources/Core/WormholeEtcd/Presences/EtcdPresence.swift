@@ -51,14 +51,14 @@ struct EtcdPresence: PresenceStore {
 
   // MARK: Looking
 
-  func look(without isKnown: (String) -> Bool) throws -> PresenceLook {
+  func look(without isKnown: (String) -> Bool) throws -> PresenceListing {
     look(in: try etcd.read(members).items)
   }
 
   /// Returns the members among keys, in the order of entering.
-  func look(in items: [KeyValue]) -> PresenceLook {
+  func look(in items: [KeyValue]) -> PresenceListing {
     let all = items.sorted { $0.created < $1.created }.compactMap { member($0) }
-    return PresenceLook(
+    return PresenceListing(
       live: all.filter { $0.state != .gone }, dead: all.filter { $0.state == .gone })
   }
 
@@ -80,7 +80,7 @@ struct EtcdPresence: PresenceStore {
     return status.isStopped ? .suspended : .running
   }
 
-  func last(after look: PresenceLook) throws -> PresenceStatus {
+  func last(after listing: PresenceListing) throws -> PresenceStatus {
     guard let item = try etcd.item(lastKey) else { return .neverSeen }
     guard let record = PresenceRecord(item.value, id: nil) else {
       return .gone(last: nil, ended: nil)

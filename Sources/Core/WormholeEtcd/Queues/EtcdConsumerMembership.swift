@@ -15,7 +15,7 @@ final class EtcdConsumerMembership: ConsumerMembership, EtcdCompanion {
   /// The session of its key; nil before it has begun.
   private let session = Mutex<EtcdSession?>(nil)
   /// The consumers and taken batches, and the waiting ones, as its beginning has found them.
-  private let found = Mutex<EtcdQueueView.Look?>(nil)
+  private let found = Mutex<EtcdQueueView.ReadKeys?>(nil)
   /// A waiting batch, and how it is taken; with the batch itself once it was read.
   typealias First = (name: EntryFile, commitRecord: EtcdContainer.CommitRecord, item: KeyValue?)
   /// The batch that it takes in the transaction by which it begins.
@@ -73,13 +73,13 @@ final class EtcdConsumerMembership: ConsumerMembership, EtcdCompanion {
   /// Looks at the queue, after its key was put.
   func begin(until deadline: ContinuousClock.Instant?) throws {
     let call = store.call(within: deadline)
-    var look = found.withLock { exchange(&$0, with: nil) }
+    var keys = found.withLock { exchange(&$0, with: nil) }
     if isAlone,
-      try endFormer(in: look?.items[0] ?? call.container.read(call.range(.consumers)).items, call)
+      try endFormer(in: keys?.items[0] ?? call.container.read(call.range(.consumers)).items, call)
     {
-      look = nil
+      keys = nil
     }
-    try view.begin(with: look, until: call.container.callDeadline)
+    try view.begin(with: keys, until: call.container.callDeadline)
     let gone = directories.filter { !view.isThere(String($0.dropFirst(Self.prefix.count))) }
     removeDirectories(gone, withFiles: true)
   }

@@ -39,7 +39,7 @@ final class EtcdQueueView: KeyFollowing {
   }
 
   /// Keys that were read: those of consumers and taken batches, and of waiting ones.
-  typealias Look = (moment: EtcdMoment, items: [[KeyValue]])
+  typealias ReadKeys = (moment: EtcdMoment, items: [[KeyValue]])
 
   private static func parts(of queue: [UInt8]) -> [EtcdClient.Part] {
     let end = KeyRange.end(ofPrefix: queue + QueueKeyPart.claims.bytes())
@@ -55,7 +55,7 @@ final class EtcdQueueView: KeyFollowing {
   }
 
   /// The look in the results of a transaction; nil if it was too small for the queue.
-  func look(in outcome: EtcdTransaction.Outcome) -> Look? {
+  func look(in outcome: EtcdTransaction.Outcome) -> ReadKeys? {
     let items = outcome.results.suffix(2).compactMap { result -> [KeyValue]? in
       if case .read(let items, isIncomplete: false) = result { items } else { nil }
     }
@@ -63,10 +63,10 @@ final class EtcdQueueView: KeyFollowing {
   }
 
   /// Begins to follow, after a look, or after reading.
-  func begin(with look: Look?, until deadline: ContinuousClock.Instant) throws(EtcdError) {
-    guard let look else { return try follower.begin(for: self, until: deadline) }
-    take(look)
-    follower.begin(for: self, after: look.moment)
+  func begin(with keys: ReadKeys?, until deadline: ContinuousClock.Instant) throws(EtcdError) {
+    guard let keys else { return try follower.begin(for: self, until: deadline) }
+    take(keys)
+    follower.begin(for: self, after: keys.moment)
   }
 
   // The call that takes the next entry reports why a look fails.
@@ -143,8 +143,8 @@ final class EtcdQueueView: KeyFollowing {
     take(try store.client.read(Self.parts(of: store.prefix), until: deadline))
   }
 
-  func take(_ look: Look) {
-    let (moment, found) = look
+  func take(_ keys: ReadKeys) {
+    let (moment, found) = keys
     let isNew = state.withLock { state in
       guard moment >= state.moment else { return false }
       let before = state.entries

@@ -91,15 +91,15 @@ extension ContainerInspection {
     let presence = PresenceDirectory(
       container: container, name: owner.identifier, kind: owner.kind)
     attempt("look who is present", at: owner.path) { inspection in
-      guard let look = try presence.look(movesAside: false) else { return }
+      guard let listing = try presence.look(movesAside: false) else { return }
       // A consumer's presence is reported with its queue.
       if owner.kind.primitive == .presence {
         let live = ContainerReport.NamedPresence(
           name: owner.identifier, path: presence.path, title: inspection.title(of: owner),
-          members: look.live)
+          members: listing.live)
         inspection.report.change(owner.kind) { $0.presences.append(live) }
       }
-      for member in look.dead {
+      for member in listing.dead {
         inspection.add(
           .abandonedPresence, owner.path + "/" + PresenceDirectory.memberName(member.id), of: owner)
       }

@@ -37,7 +37,7 @@ struct WatchEntry: Sendable {
 
   /// The state of the looks at the place. Only one thread looks at a time, so that threads do not
   /// pile up behind a file system that does not answer.
-  enum Look {
+  enum LookState {
     case none
     /// Pending in its lane.
     case awaited
@@ -71,7 +71,7 @@ struct WatchEntry: Sendable {
   var planned: ContinuousClock.Instant?
   /// How late the last looks were.
   private var delay = Duration.zero
-  var look = Look.none
+  var lookState = LookState.none
 
   init(
     _ place: Place?, events: WatchEvents, readsNames: Bool = true,

@@ -117,7 +117,7 @@ struct WatchTable {
     nextID += 1
     openDescriptors()
     entries[nextID] = entry
-    entries[nextID]?.look = .underWay
+    entries[nextID]?.lookState = .underWay
     if let place = entry.place { places[place.path, default: 0] += 1 }
     for parent in entry.place?.parents ?? [] { parents[parent, default: Parent()].users += 1 }
     if let way = entry.place?.way { ways[way, default: Way()].users += 1 }
@@ -199,13 +199,13 @@ struct WatchTable {
       timed.remove(id)
       entries[id]?.nextLook = nil
     }
-    switch entry.look {
+    switch entry.lookState {
     case .awaited, .underWayAndAwaited: return nil
     case .underWay:
-      entries[id]?.look = .underWayAndAwaited
+      entries[id]?.lookState = .underWayAndAwaited
       return nil
     case .none:
-      entries[id]?.look = .awaited
+      entries[id]?.lookState = .awaited
       defer { lanes[place.lane, default: []].append(id) }
       return lanes[place.lane] == nil ? place.lane : nil
     }
@@ -214,7 +214,7 @@ struct WatchTable {
   /// Returns the next look of the lane's thread, or nil if none is left and the thread ends.
   mutating func nextLook(in lane: String) -> (ID, WatchEntry)? {
     while let id = lanes[lane]?.popLast() {
-      entries[id]?.look = .underWay
+      entries[id]?.lookState = .underWay
       if let entry = entries[id] { return (id, entry) }
     }
     lanes[lane] = nil
@@ -228,9 +228,9 @@ struct WatchTable {
   mutating func endLook(
     _ id: ID, _ finding: ChangeMonitor.Finding, mustTell: Bool, now: ContinuousClock.Instant
   ) -> String? {
-    guard let look = entries[id]?.look else { return nil }
-    entries[id]?.look = .none
-    if case .unchanged = finding { return look == .underWayAndAwaited ? seek(id) : nil }
+    guard let lookState = entries[id]?.lookState else { return nil }
+    entries[id]?.lookState = .none
+    if case .unchanged = finding { return lookState == .underWayAndAwaited ? seek(id) : nil }
     if entries[id]?.seen != nil {
       entries[id]?.seen = nil
       entries[id]?.nextLook = nil
@@ -250,7 +250,7 @@ struct WatchTable {
       poll(id, reason, now: now)
     }
     if case .same = finding {} else if mustTell { found[id] = .everything }
-    let lane = look == .underWayAndAwaited ? seek(id) : nil
+    let lane = lookState == .underWayAndAwaited ? seek(id) : nil
     wakeIfTimed()
     return lane
   }

@@ -50,7 +50,7 @@ struct MessageArchive: Sendable {
   private enum Step { case nothing, note, take, give }
 
   /// What exists at one moment.
-  private struct Look: Equatable {
+  private struct Snapshot: Equatable {
     let note: Note
     let noteVersion: Version?
     let value: Version?
@@ -122,19 +122,19 @@ struct MessageArchive: Sendable {
     }
   }
 
-  private func look() throws -> Look {
+  private func look() throws -> Snapshot {
     let snapshot = try noteValue.snapshot()
     // A damaged note counts as a missing one, and the next step replaces it.
     let content = try? snapshot.propertyList()
     let note = Note(
       value: content?["value"]?.stringValue ?? "", archive: content?["archive"]?.stringValue ?? "",
       replaces: content?["replaces"]?.stringValue, takes: content?["takes"]?.boolValue ?? false)
-    return Look(
+    return Snapshot(
       note: note, noteVersion: snapshot.version, value: try value.version(),
       archive: try directory.version(of: name))
   }
 
-  private func write(_ note: Note, after last: Look) throws {
+  private func write(_ note: Note, after last: Snapshot) throws {
     var content: PropertyListValue = [
       "value": .string(note.value), "archive": .string(note.archive), "takes": .boolean(note.takes),
     ]
@@ -143,7 +143,7 @@ struct MessageArchive: Sendable {
   }
 
   /// - Returns: Whether another look is needed.
-  private func take(_ now: Look, _ purpose: Purpose) throws -> Bool {
+  private func take(_ now: Snapshot, _ purpose: Purpose) throws -> Bool {
     var content: PropertyListValue?
     if now.archive != nil {
       do {
@@ -184,7 +184,7 @@ struct MessageArchive: Sendable {
     do { try step() } catch is Outdated { return }
   }
 
-  private func hasValue(_ content: PropertyListValue?, _ now: Look) throws -> Bool {
+  private func hasValue(_ content: PropertyListValue?, _ now: Snapshot) throws -> Bool {
     let snapshot = try value.snapshot()
     guard snapshot.version == now.value else { return false }
     do {
@@ -196,7 +196,7 @@ struct MessageArchive: Sendable {
   }
 
   /// - Returns: Whether another look is needed.
-  private func give(_ now: Look, _ purpose: Purpose) -> Bool {
+  private func give(_ now: Snapshot, _ purpose: Purpose) -> Bool {
     do {
       let snapshot = try value.snapshot()
       guard snapshot.version == now.value else { return true }
@@ -235,7 +235,7 @@ struct MessageArchive: Sendable {
     return true
   }
 
-  private func remove(_ now: Look, _ purpose: Purpose) throws -> Bool {
+  private func remove(_ now: Snapshot, _ purpose: Purpose) throws -> Bool {
     let note = Note(value: now.valueText, archive: "", replaces: now.archiveText)
     guard now.archive != nil else {
       try attempt { try write(note, after: now) }
@@ -249,7 +249,7 @@ struct MessageArchive: Sendable {
   }
 
   private func change(
-    _ now: Look, _ options: WritingOptions, _ purpose: Purpose, _ body: (URL) throws -> Void
+    _ now: Snapshot, _ options: WritingOptions, _ purpose: Purpose, _ body: (URL) throws -> Void
   ) throws {
     var hasAccess = false
     do {

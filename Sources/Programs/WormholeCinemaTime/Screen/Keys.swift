@@ -34,13 +34,13 @@ extension ScreenState {
         .split(separator: "\n").map { StyledLine(String($0)) }
     }
     let obstacle = visibleObstacle.map {
-      StyledLine.wrapped("✗ \($0)", Look.bad, columns: columns) + [StyledLine("")]
+      StyledLine.wrapped("✗ \($0)", .bad, columns: columns) + [StyledLine("")]
     }
     let about =
       "Both sides share the tickets. To see the other side, run this in another terminal: "
       + otherCommand
-    return (obstacle ?? []) + [StyledLine("Keys", Look.title)] + table + [StyledLine("")]
-      + StyledLine.wrapped(about, Look.faint, columns: columns)
+    return (obstacle ?? []) + [StyledLine("Keys", .title)] + table + [StyledLine("")]
+      + StyledLine.wrapped(about, .faint, columns: columns)
   }
 
   private static let allKeys: [(keys: String, meaning: String)] = [

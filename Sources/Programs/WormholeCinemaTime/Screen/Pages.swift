@@ -30,7 +30,7 @@ extension ScreenDrawing {
     for (page, name) in [(ScreenState.Page.films, "Films"), (.tickets, "Tickets\(count)")] {
       let isCurrent = page == state.listPage
       canvas.put(
-        isCurrent ? "[\(name)]" : " \(name) ", isCurrent ? Look.key : Look.faint, row: area.row,
+        isCurrent ? "[\(name)]" : " \(name) ", isCurrent ? .key : .faint, row: area.row,
         column: column, room: area.column + area.columns - column)
       column += name.count + 2
     }
@@ -52,7 +52,7 @@ extension ScreenDrawing {
   }
 
   private mutating func draw(_ movie: Movie, in line: Canvas.Area, isSelected: Bool) {
-    if isSelected { canvas.fill(line, Look.selection) }
+    if isSelected { canvas.fill(line, .selection) }
     let isWide = line.columns >= 60
     // In the list of tickets every film has one.
     let hasMark = state.listPage == .films && state.isPurchased(movie)
@@ -63,14 +63,14 @@ extension ScreenDrawing {
     // A wide screen of a phone has room for the directors.
     let titleRoom = isWide && state.isPhone ? room * 3 / 5 : room + 2
     let parts: [(text: String, style: CellStyle, column: Int, room: Int)] = [
-      (isSelected ? ">" : " ", .plain, 0, 1), (movie.time, Look.time, 2, 5),
+      (isSelected ? ">" : " ", .plain, 0, 1), (movie.time, .time, 2, 5),
       (movie.title, .plain, 8, titleRoom - 2),
-      (movie.director, Look.faint, 8 + titleRoom, room - titleRoom),
-      (mark, Look.good, markColumn, mark.count),
+      (movie.director, .faint, 8 + titleRoom, room - titleRoom),
+      (mark, .good, markColumn, mark.count),
     ]
     for part in parts {
       canvas.put(
-        part.text, isSelected ? Look.selection : part.style, row: line.row,
+        part.text, isSelected ? .selection : part.style, row: line.row,
         column: line.column + part.column, room: part.room)
     }
   }
@@ -94,25 +94,25 @@ extension ScreenDrawing {
         text.rows = 0
         if area.rows > code.count {
           canvas.put(
-            "\(movie.time) \(movie.title)", Look.title, row: area.row, column: place.column,
+            "\(movie.time) \(movie.title)", .title, row: area.row, column: place.column,
             room: width)
           place.row += 1
         }
       }
-      canvas.put(code.map { StyledLine($0, Look.code) }, in: place)
+      canvas.put(code.map { StyledLine($0, .code) }, in: place)
     }
     drawText(lines(about: movie, columns: text.columns, hasCode: code != nil), text)
   }
 
   private func lines(about movie: Movie, columns: Int, hasCode: Bool) -> [StyledLine] {
-    var lines = StyledLine.wrapped(movie.title, Look.title, columns: columns)
-    lines.append(StyledLine(movie.time, Look.time))
+    var lines = StyledLine.wrapped(movie.title, .title, columns: columns)
+    lines.append(StyledLine(movie.time, .time))
     if state.isPurchased(movie) {
-      lines.append(StyledLine("✓ Your ticket", Look.good))
+      lines.append(StyledLine("✓ Your ticket", .good))
       let missing =
         state.visibleCode == nil
         ? TicketCodes.placeholder : "Make the terminal larger to see the QR code."
-      if !hasCode { lines += StyledLine.wrapped(missing, Look.notice, columns: columns) }
+      if !hasCode { lines += StyledLine.wrapped(missing, .notice, columns: columns) }
     }
     lines.append(StyledLine(""))
     let actors = movie.actors.joined(separator: ", ")
@@ -130,7 +130,7 @@ extension ScreenDrawing {
     let isBox = area.rows >= 10 && area.columns >= 30
     let columns = isBox ? 30 : area.columns
     let question = StyledLine.wrapped(
-      "Buy a ticket for \(movie.time)?", Look.question, columns: columns)
+      "Buy a ticket for \(movie.time)?", .question, columns: columns)
     var rest = area
     rest.rows -= isBox ? 5 : min(question.count, max(1, area.rows - 2))
     let box = Canvas.Area(
@@ -140,8 +140,8 @@ extension ScreenDrawing {
       canvas.put(question, in: box)
       return rest
     }
-    canvas.frame(box, Look.question)
-    canvas.put(question + [StyledLine(movie.title, Look.title)], in: box.inset(rows: 1, columns: 2))
+    canvas.frame(box, .question)
+    canvas.put(question + [StyledLine(movie.title, .title)], in: box.inset(rows: 1, columns: 2))
     put([("y", "yes, buy"), ("n", "no")], row: box.row + 3, column: box.column + 2)
     return rest
   }

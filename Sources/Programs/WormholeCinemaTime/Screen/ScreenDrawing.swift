@@ -40,9 +40,9 @@ struct ScreenDrawing {
   private static func message(_ state: ScreenState, columns: Int) -> [StyledLine] {
     let (text, style) =
       switch state.message ?? state.visibleObstacle.map({ .failure($0) }) {
-      case .success(let text): ("✓ \(text)", Look.good)
-      case .failure(let text): ("✗ \(text)", Look.bad)
-      case .notice(let text): ("• \(text)", Look.notice)
+      case .success(let text): ("✓ \(text)", CellStyle.good)
+      case .failure(let text): ("✗ \(text)", CellStyle.bad)
+      case .notice(let text): ("• \(text)", CellStyle.notice)
       case nil: ("", CellStyle.plain)
       }
     return StyledLine.wrapped(text, style, columns: columns)
@@ -65,7 +65,7 @@ struct ScreenDrawing {
   mutating func put(_ hints: [KeyHint], row: Int, column: Int) {
     var column = column
     for (key, word) in hints {
-      canvas.put(key, Look.key, row: row, column: column)
+      canvas.put(key, .key, row: row, column: column)
       canvas.put(word, row: row, column: column + key.count + 1)
       column += key.count + word.count + 3
     }
@@ -88,13 +88,13 @@ struct ScreenDrawing {
   }
 
   private mutating func drawFrame() {
-    let style = Look.frame(isPhone: state.isPhone)
+    let style = CellStyle.frame(isPhone: state.isPhone)
     canvas.frame(frame, style)
     if frame.row > 0 {
       let width = frame.columns / 2
       let column = frame.column + (frame.columns - width) / 2
       for row in [frame.row - 1, frame.row + frame.rows] {
-        canvas.put(String(repeating: "▒", count: width), Look.strap, row: row, column: column)
+        canvas.put(String(repeating: "▒", count: width), .strap, row: row, column: column)
       }
     }
     if !state.isPhone {
@@ -115,10 +115,10 @@ struct ScreenDrawing {
     let forms = [("CinemaTime · \(state.name)", full), (state.name, full), (state.name, mark)]
     let (name, reach) = forms.first { $0.terminalColumns + 3 + $1.count <= room } ?? forms[2]
     canvas.put(
-      " \(name.cut(to: room - reach.count - 1)) ", Look.name(isPhone: state.isPhone),
+      " \(name.cut(to: room - reach.count - 1)) ", CellStyle.name(isPhone: state.isPhone),
       row: area.row, column: area.column)
     canvas.put(
-      " \(reach) ", state.isOtherReachable ? Look.good : Look.faint, row: area.row,
+      " \(reach) ", state.isOtherReachable ? .good : .faint, row: area.row,
       column: area.column + max(0, area.columns - reach.count - 2))
   }
 
@@ -127,7 +127,7 @@ struct ScreenDrawing {
     guard hiddenLines > 0, area.rows > 2 else { return }
     let length = max(1, area.rows * lines.shown / lines.total)
     let first = (area.rows - length) * lines.first / hiddenLines
-    let style = Look.frame(isPhone: state.isPhone)
+    let style = CellStyle.frame(isPhone: state.isPhone)
     for row in first..<(first + length) {
       canvas.put("█", style, row: area.row + row, column: area.column + area.columns - 1)
     }

@@ -6,9 +6,9 @@ extension ScreenDrawing {
   mutating func drawFace(_ area: Canvas.Area) {
     let next = state.nextShow
     let complication = [
-      StyledLine(next?.title ?? "No tickets yet", next == nil ? .plain : Look.title),
-      next.map { StyledLine("\($0.time), \(state.time.wait(untilHour: $0.hour))", Look.time) }
-        ?? StyledLine("Enter: the films", Look.faint),
+      StyledLine(next?.title ?? "No tickets yet", next == nil ? .plain : .title),
+      next.map { StyledLine("\($0.time), \(state.time.wait(untilHour: $0.hour))", .time) }
+        ?? StyledLine("Enter: the films", .faint),
     ]
     let time = state.time.text
     let large = ClockDigits.large(time)
@@ -16,13 +16,13 @@ extension ScreenDrawing {
     let isBox = area.rows >= 9 && area.columns >= 28
     var place = area
     place.row += max(0, area.rows - clock.count - (isBox ? 5 : 2)) / 2
-    canvas.put(clock.map { StyledLine($0, Look.title) }, in: place, isCentred: true)
+    canvas.put(clock.map { StyledLine($0, .title) }, in: place, isCentred: true)
     place.row += clock.count
     place.rows = area.row + area.rows - place.row
     if isBox {
       place = Canvas.Area(
         row: place.row + 1, column: area.column + (area.columns - 28) / 2, rows: 4, columns: 28)
-      canvas.frame(place, Look.faint)
+      canvas.frame(place, .faint)
       place = place.inset(rows: 1, columns: 2)
     }
     canvas.put(complication, in: place, isCentred: true)

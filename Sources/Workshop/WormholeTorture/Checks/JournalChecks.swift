@@ -35,7 +35,7 @@ struct JournalChecks {
     var checks = 0
     var evidence: [String] = []
     for journal in records.journals {
-      var last: [String: Look] = [:]
+      var last: [String: Interval] = [:]
       for case .checked(let name, let from, let to, let heard) in journal.entries {
         checks += 1
         defer { last[name] = (from, to) }
@@ -50,12 +50,12 @@ struct JournalChecks {
   }
 
   /// The time of one check.
-  private typealias Look = (from: UInt64, to: UInt64)
+  private typealias Interval = (from: UInt64, to: UInt64)
 
   /// Returns the contradiction in a check's answer, given the check before it and the posts. A
   /// check without an end is a killed process's, and may or may not have taken effect by then.
   private static func contradiction(
-    _ before: Look, _ now: Look, heard: Bool, among posts: [HistoryOperation]
+    _ before: Interval, _ now: Interval, heard: Bool, among posts: [HistoryOperation]
   ) -> String? {
     let isBetween = posts.contains { post in
       post.invocation > before.to && (post.response.map { $0 < now.from } ?? false)

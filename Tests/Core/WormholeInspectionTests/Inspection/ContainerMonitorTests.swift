@@ -226,10 +226,10 @@ struct ContainerMonitorTests {
 extension DirectoryMonitor {
   /// The size of its memory of names.
   fileprivate var remembered: Int {
-    looks.withLock { $0.seen.values.filter { $0.place != nil }.reduce(0) { $0 + $1.size } }
+    scan.withLock { $0.seen.values.filter { $0.place != nil }.reduce(0) { $0 + $1.size } }
   }
 }
 
-extension DirectoryLooks.Seen {
+extension DirectoryScan.Seen {
   fileprivate var size: Int { 1 + entries.count + members.count + (checks == nil ? 0 : 1) }
 }

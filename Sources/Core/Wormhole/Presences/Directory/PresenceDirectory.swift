@@ -66,16 +66,16 @@ package struct PresenceDirectory: PresenceStore {
 
   package var path: String { directory.path }
 
-  package func look(without isKnown: (String) -> Bool) throws -> PresenceLook {
-    try look(movesAside: true, without: isKnown) ?? PresenceLook()
+  package func look(without isKnown: (String) -> Bool) throws -> PresenceListing {
+    try look(movesAside: true, without: isKnown) ?? PresenceListing()
   }
 
-  package func last(after look: PresenceLook) throws -> PresenceStatus {
+  package func last(after listing: PresenceListing) throws -> PresenceStatus {
     if let record = try lastRecord() {
       return .gone(last: PresenceMember(record, state: .gone), ended: record.ended)
     }
     // Only if it cannot be moved aside.
-    if let last = look.dead.last { return .gone(last: last, ended: nil) }
+    if let last = listing.dead.last { return .gone(last: last, ended: nil) }
     return try hasLast() ? .gone(last: nil, ended: nil) : .neverSeen
   }
 
@@ -114,8 +114,8 @@ package struct PresenceDirectory: PresenceStore {
   /// - Complexity: one system call if nothing has changed since a look that found no process.
   package func look(
     movesAside: Bool, without isKnown: (String) -> Bool = { _ in false }
-  ) throws -> PresenceLook? {
-    if try vacancy.isKnown(at: directory) { return PresenceLook() }
+  ) throws -> PresenceListing? {
+    if try vacancy.isKnown(at: directory) { return PresenceListing() }
     return try directory.withOpenDirectory([.readOnly, .directory]) {
       try look(at: $0, movesAside: movesAside, without: isKnown)
     }
@@ -123,24 +123,24 @@ package struct PresenceDirectory: PresenceStore {
 
   private func look(
     at place: borrowing FileDescriptor, movesAside: Bool, without isKnown: (String) -> Bool
-  ) throws -> PresenceLook {
+  ) throws -> PresenceListing {
     // Before the look, so that the next one notices changes during this one.
     let status = try place.status()
     let names = try names(in: place)
-    var look = PresenceLook()
+    var listing = PresenceListing()
     guard !names.isEmpty else {
       vacancy.note(status)
-      return look
+      return listing
     }
     let examiner = try Examiner(place, root)
     for (name, id) in names where !isKnown(id) {
       guard let member = try examiner.examine(name, id) else { continue }
-      if member.state == .gone { look.dead.append(member) } else { look.live.append(member) }
+      if member.state == .gone { listing.dead.append(member) } else { listing.live.append(member) }
     }
-    look.live = look.live.ordered { $0.isBefore($1) }
-    look.dead = look.dead.ordered { $0.isBefore($1) }
-    if movesAside { moveAside(look.dead.map(\.id), in: place) }
-    return look
+    listing.live = listing.live.ordered { $0.isBefore($1) }
+    listing.dead = listing.dead.ordered { $0.isBefore($1) }
+    if movesAside { moveAside(listing.dead.map(\.id), in: place) }
+    return listing
   }
 
   private func names(in place: borrowing FileDescriptor) throws -> [(name: String, id: String)] {
@@ -317,14 +317,14 @@ final class DirectoryMembershipWatch: MembershipWatch {
     watch.cancel()
   }
 
-  func look(last: [PresenceMember]?) throws -> PresenceLook {
+  func look(last: [PresenceMember]?) throws -> PresenceListing {
     let mayHaveChanged = looks.takeEvent()
     do {
       if let last, !mayHaveChanged, try presence.areLocked(last.map(\.id)) {
-        return PresenceLook(live: last)
+        return PresenceListing(live: last)
       }
-      let look = try look()
-      return mayHaveChanged && look.live == last ? try afterMoment(look) : look
+      let listing = try look()
+      return mayHaveChanged && listing.live == last ? try afterMoment(listing) : listing
     } catch {
       looks.noteFailure()
       retry.soon { [looks] in looks.check() }
@@ -332,21 +332,21 @@ final class DirectoryMembershipWatch: MembershipWatch {
     }
   }
 
-  private func look() throws -> PresenceLook {
-    try presence.look(movesAside: false) ?? PresenceLook()
+  private func look() throws -> PresenceListing {
+    try presence.look(movesAside: false) ?? PresenceListing()
   }
 
   /// There was an event, but nothing has changed: most likely a lock is about to be free. Retrying
   /// for a moment is faster than any timer.
-  private func afterMoment(_ look: PresenceLook) throws -> PresenceLook {
-    guard !look.live.isEmpty else { return look }
+  private func afterMoment(_ listing: PresenceListing) throws -> PresenceListing {
+    guard !listing.live.isEmpty else { return listing }
     for tries in 0..<4 {
       pauseThread(.microseconds(20 << tries))
-      if try !presence.areLocked(look.live.map(\.id)) {
+      if try !presence.areLocked(listing.live.map(\.id)) {
         return try self.look()
       }
     }
-    return look
+    return listing
   }
 
   func retire(_ dead: [PresenceMember]) {

@@ -8,7 +8,7 @@ extension PresenceDirectory {
     private let inode: UInt64
     private let owner: FileStatus
     private let root: ContainerRoot
-    private let locks = LocksOfOneLook()
+    private let locks = CachedLockTable()
 
     /// - Parameter place: Must stay open as long as the examiner is used.
     package init(_ place: borrowing FileDescriptor, _ root: ContainerRoot) throws {
@@ -140,7 +140,7 @@ extension PresenceDirectory {
 
 /// The machine's locks, which are read once for all files of a look: each reading makes every
 /// flock(2) on the machine wait.
-private final class LocksOfOneLook {
+private final class CachedLockTable {
   private var table: LockTable?
 
   /// Whether the file is locked, and each process that has locked it is certainly another one.

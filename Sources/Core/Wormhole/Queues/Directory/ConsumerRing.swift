@@ -108,12 +108,12 @@ final class ConsumerRing: Cancelling {
     try state.withLock { state in
       let names = try names.read(at: place)
       state.ring = .init(of: own, among: names)
-      for name in state.ring.onlookers {
+      for name in state.ring.watchers {
         // It is gone, or another user's: then it finds the new name when it reads all names.
         try? place.touch(QueueDirectory.takenPath(name))
       }
-      let look = try state.others.look(around: state.ring)
-      return try names.filter(QueueDirectory.isFree) + giveBack(look, at: { place })
+      let findings = try state.others.look(around: state.ring)
+      return try names.filter(QueueDirectory.isFree) + giveBack(findings, at: { place })
     }
   }
 
@@ -156,34 +156,34 @@ final class ConsumerRing: Cancelling {
       if !state.hasEvents { state.others.watched = [:] }
     }
     let place = { [directory] in try directory.openForConsumer(waitsForCopies: false) }
-    var look = OtherConsumers.Look()
+    var findings = OtherConsumers.Findings()
     repeat {
       if state.readsNames {
         state.namesDue = .now + Self.namesInterval.0
         state.ring = .init(of: own, among: try names.read(at: place()))
       }
-      look = try state.others.look(around: state.ring)
-      state.readsNames = !look.abandoned.isEmpty
-      _ = try giveBack(look, at: place)
+      findings = try state.others.look(around: state.ring)
+      state.readsNames = !findings.abandoned.isEmpty
+      _ = try giveBack(findings, at: place)
       // First the watch, then the look.
-    } while try watch(look.living, &state) || state.readsNames
-    guard !look.living.isEmpty || look.hasHidden else {
+    } while try watch(findings.living, &state) || state.readsNames
+    guard !findings.living.isEmpty || findings.hasHidden else {
       return state.ring.isEmpty ? nil : state.namesDue
     }
-    if look.hasStopped { return .now + LeaseRequest.grace }
-    let isSure = !look.hasHidden && state.quietFrom <= .now
+    if findings.hasStopped { return .now + LeaseRequest.grace }
+    let isSure = !findings.hasHidden && state.quietFrom <= .now
     if isSure {
       // One without a watch has left since the look.
-      let watched = look.living.filter { state.watches[$0.id] != nil }
+      let watched = findings.living.filter { state.watches[$0.id] != nil }
       state.others.watched = Dictionary(
         watched.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
       state.hasEvents = watched.allSatisfy { state.watches[$0.id]?.hasEvents == true }
       if !state.hasEvents { state.namesDue = min(state.namesDue, .now + Self.namesInterval.polled) }
-      state.isCalm = watched.count == look.living.count
+      state.isCalm = watched.count == findings.living.count
     }
-    if look.hasHidden { state.readsNames = true }
+    if findings.hasHidden { state.readsNames = true }
     // A stopped process does not look, whichever neighbor it has.
-    let areOwn = look.living.allSatisfy { $0.isOwnProcess && state.watches[$0.id] != nil }
+    let areOwn = findings.living.allSatisfy { $0.isOwnProcess && state.watches[$0.id] != nil }
     return areOwn && isSure ? state.namesDue : .now + Self.lookInterval
   }
 
@@ -215,10 +215,10 @@ final class ConsumerRing: Cancelling {
   ///
   /// - Returns: Their new names.
   private func giveBack(
-    _ look: OtherConsumers.Look, at place: () throws -> QueueDirectory
+    _ findings: OtherConsumers.Findings, at place: () throws -> QueueDirectory
   ) throws -> [String] {
-    let free = try look.abandoned.compactMap { try place().giveBack($0) }
-    try directory.queue.role.place.retire(look.dead)
+    let free = try findings.abandoned.compactMap { try place().giveBack($0) }
+    try directory.queue.role.place.retire(findings.dead)
     return free
   }
 }

@@ -104,8 +104,8 @@ struct DirectoryQueue: QueueStore {
   func abandoned() throws -> Set<EntryFile> {
     guard let place = try queue.open() else { return [] }
     var consumers = OtherConsumers(of: queue)
-    let look = try consumers.look(at: Array(place.consumers()))
-    return try look.abandoned.reduce(into: []) {
+    let findings = try consumers.look(at: Array(place.consumers()))
+    return try findings.abandoned.reduce(into: []) {
       $0.formUnion(try place.batches(QueueDirectory.takenPath($1)) ?? [])
     }
   }

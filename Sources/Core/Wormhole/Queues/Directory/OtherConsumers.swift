@@ -19,8 +19,8 @@ struct OtherConsumers {
     case running
   }
 
-  /// What a look has found.
-  struct Look {
+  /// The findings of a look.
+  struct Findings {
     /// The directories whose owners are gone.
     var abandoned: [String] = []
     /// The registrations of those that are dead.
@@ -73,7 +73,7 @@ struct OtherConsumers {
     var isEmpty: Bool { alone.isEmpty && workers.isEmpty }
 
     /// Those of the consumers that look at this one.
-    var onlookers: [String] { alone + workers.suffix(1) }
+    var watchers: [String] { alone + workers.suffix(1) }
   }
 
   /// Whether all those that are watched run. Reads only files of /proc.
@@ -82,19 +82,19 @@ struct OtherConsumers {
   /// Looks at each of some directories.
   ///
   /// - Complexity: a look at the registration of each.
-  mutating func look(at directories: [String]) throws -> Look {
-    var look = Look()
-    for directory in directories { _ = try add(directory, to: &look) }
-    return look
+  mutating func look(at directories: [String]) throws -> Findings {
+    var findings = Findings()
+    for directory in directories { _ = try add(directory, to: &findings) }
+    return findings
   }
 
   /// Looks at the directories of consumers that had the queue alone, and at those of the workers that
   /// follow in a ring, up to the first that is seen to run: it looks at those that follow.
-  mutating func look(around ring: Ring) throws -> Look {
-    var look = Look()
-    for directory in ring.alone { _ = try add(directory, to: &look) }
-    for directory in ring.workers where try add(directory, to: &look) { break }
-    return look
+  mutating func look(around ring: Ring) throws -> Findings {
+    var findings = Findings()
+    for directory in ring.alone { _ = try add(directory, to: &findings) }
+    for directory in ring.workers where try add(directory, to: &findings) { break }
+    return findings
   }
 
   /// Returns whether a directory is a consumer's own, or one that it took over.
@@ -103,29 +103,29 @@ struct OtherConsumers {
   }
 
   /// - Returns: whether its owner is seen to run.
-  private mutating func add(_ directory: String, to look: inout Look) throws -> Bool {
-    switch try owner(directory, &look) {
-    case .gone: look.abandoned.append(directory)
-    case .stopped: look.hasStopped = true
-    case .hidden: look.hasHidden = true
+  private mutating func add(_ directory: String, to findings: inout Findings) throws -> Bool {
+    switch try owner(directory, &findings) {
+    case .gone: findings.abandoned.append(directory)
+    case .stopped: findings.hasStopped = true
+    case .hidden: findings.hasHidden = true
     case .running: return true
     }
     return false
   }
 
-  private mutating func owner(_ directory: String, _ look: inout Look) throws -> Owner {
+  private mutating func owner(_ directory: String, _ findings: inout Findings) throws -> Owner {
     if QueueDirectory.isFree(directory) { return .gone }
     let known = Self.isWorker(directory) ? watched[Self.id(directory)] : nil
     if let known, let isStopped = known.isStopped, !LeaseFault.takingFromLiving.isActive {
-      look.living.append(known)
+      findings.living.append(known)
       return try state(of: known, isStopped: isStopped)
     }
     guard let owner = try Self.owner(of: directory, in: queue), owner.id != role else {
-      if Self.isWorker(directory) { look.dead.append(Self.id(directory)) }
+      if Self.isWorker(directory) { findings.dead.append(Self.id(directory)) }
       return .gone
     }
     if LeaseFault.takingFromLiving.isActive { return .gone }
-    look.living.append(owner)
+    findings.living.append(owner)
     return try owner.state == .unknown
       ? .hidden : state(of: owner, isStopped: owner.state == .suspended)
   }

@@ -27,7 +27,7 @@ struct TransactionWork<Result: Sendable>: Sendable {
     guard update.onlyReads else { return change }
     var hasLooked = false
     return StepwiseWait {
-      if !exchange(&hasLooked, with: true), let found = try update.look() {
+      if !exchange(&hasLooked, with: true), let found = try update.snapshots() {
         return .done(try update.decide(found).result)
       }
       return try change.step()

@@ -11,31 +11,31 @@ final class DirectoryMonitor: Watching {
   private let news = Mutex<[String: WatchNews]?>([:])
   private let queue = Blocking.queue()
   /// The queue alone uses it, so no thread waits for this lock.
-  let looks: Mutex<DirectoryLooks>
+  let scan: Mutex<DirectoryScan>
 
   init(
     of container: SharedContainer, isNew: Bool,
     _ hear: @escaping @Sendable (ContainerEvent) -> Void
   ) {
     root = container.root
-    looks = Mutex(DirectoryLooks(container, hear))
-    queue.sync { looks.withLock { $0.begin(self, isNew: isNew) } }
+    scan = Mutex(DirectoryScan(container, hear))
+    queue.sync { scan.withLock { $0.begin(self, isNew: isNew) } }
     lookLater()
   }
 
-  var detection: ChangeDetection { looks.withLock { $0.seen["."]?.watch.detection ?? .events } }
+  var detection: ChangeDetection { scan.withLock { $0.seen["."]?.watch.detection ?? .events } }
 
   /// The kernel does not report the removal of a directory while a process has it open, as this
   /// process does: so the path is compared with the container now and then.
   private func lookLater() {
-    Timers.after(DirectoryLooks.checkInterval) { [weak self] in
+    Timers.after(DirectoryScan.checkInterval) { [weak self] in
       guard let self, news.withLock({ $0 != nil }) else { return }
       queue.async { [weak self] in self?.look() }
       lookLater()
     }
   }
 
-  func look() { looks.withLock { $0.look() } }
+  func look() { scan.withLock { $0.look() } }
 
   func cancel() { news.withLock { $0 = nil } }
 
@@ -65,8 +65,8 @@ final class DirectoryMonitor: Watching {
   }
 }
 
-/// The looks at the directories of a container, each with its path in it; "." is the container's.
-struct DirectoryLooks {
+/// The scan of the directories of a container, each with its path in it; "." is the container's.
+struct DirectoryScan {
   /// What the entries of a directory belong to.
   struct Place {
     let kind: NameKind

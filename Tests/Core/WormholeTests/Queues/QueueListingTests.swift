@@ -5,7 +5,7 @@ import WormholeTestSupport
 @testable import Wormhole
 
 @Suite("A queue shows what is in it, and gives it up", .blocking, .bothEngines)
-struct QueueLookingTests {
+struct QueueListingTests {
   private let scene: QueueScene
   private var queue: PlainQueue { scene.queue }
 

@@ -4,7 +4,7 @@ import WormholeTestSupport
 @testable import Wormhole
 @testable import WormholeEtcd
 
-@Suite("A look at a name that nobody has used", .blocking, .waiting) struct LookingTests {
+@Suite("A look at a name that nobody has used", .blocking, .waiting) struct UnusedNameTests {
   /// The names of all that the container keeps: its files, or its keys.
   private func names(_ session: Session) throws -> [String] {
     if let location = try TestEngine.current.location(of: session.container) {

@@ -293,8 +293,8 @@ extension QueueDirectory {
   }
 }
 
-/// One look at all entries of a queue, of which consumers may take some meanwhile.
-struct QueueLook {
+/// A listing of all entries of a queue, of which consumers may take some meanwhile.
+struct QueueListing {
   /// The taken ones.
   private(set) var found: [QueueEntryID: QueueReceipt] = [:]
   /// The batches that cannot be read, with the reasons.

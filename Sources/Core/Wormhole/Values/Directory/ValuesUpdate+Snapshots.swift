@@ -6,27 +6,27 @@ extension ValuesUpdate {
   /// - Returns: Nil if they were changed during each of several tries.
   /// - Complexity: As reading each value, and one more call for each; again if one of them was
   ///   changed meanwhile.
-  func look() throws -> [PlainSnapshot]? {
+  func snapshots() throws -> [PlainSnapshot]? {
     for _ in 0..<renameRaceLimit {
-      let looks = try values.map(ValueLook.init)
+      let reads = try values.map(OptimisticRead.init)
       let root = container.root
-      if looks.compactMap(\.directory).contains(where: { !root.showsEachChange(on: $0.device) }) {
+      if reads.compactMap(\.directory).contains(where: { !root.showsEachChange(on: $0.device) }) {
         // A directory's times prove nothing here. A single absent value is looked at again, at the
         // moment for which all values are returned.
-        let absent = zip(values, looks).filter { $1.directory != nil }
+        let absent = zip(values, reads).filter { $1.directory != nil }
         guard absent.count == 1 else { return nil }
         guard try absent[0].0.version() == nil else { continue }
       }
-      guard try zip(values, looks).allSatisfy({ try $1.isCurrent($0) }) else { continue }
-      return looks.map(\.snapshot)
+      guard try zip(values, reads).allSatisfy({ try $1.isCurrent($0) }) else { continue }
+      return reads.map(\.snapshot)
     }
     return nil
   }
 }
 
-/// A look at one of several values, and what shows that it has not changed since: its version, or
+/// A read of one of several values, and what shows that it has not changed since: its version, or
 /// if it is absent its directory's times, which change with each publication and removal.
-private struct ValueLook {
+private struct OptimisticRead {
   let snapshot: PlainSnapshot
   /// The directory of an absent value; nil if it was never used.
   let directory: FileStatus?

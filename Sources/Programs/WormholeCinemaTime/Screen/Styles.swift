@@ -1,6 +1,6 @@
 import WormholeTerminals
 
-enum Look {
+extension CellStyle {
   static let title = CellStyle("1", withoutColours: "1")
   static let faint = CellStyle("2")
   static let time = CellStyle("36")
