@@ -11,7 +11,7 @@ struct SeamTests {
       implementedIn: files.filter { $0.target == Seam.engine }.map(\.text))
     let names = Set(parts.map(\.name))
     // One that an extension implements, one of another room, and one that only another inherits.
-    #expect(names.isSuperset(of: ["ContainerEngine", "CallingEngine", "QueueStore", "Placed"]))
+    #expect(names.isSuperset(of: ["ContainerEngine", "CallingEngine", "QueueStore", "Located"]))
     // Only a directory has leases.
     #expect(!names.contains("LeaseHome"))
     if let finding = Seam.finding(parts) { Issue.record(Comment(rawValue: finding)) }

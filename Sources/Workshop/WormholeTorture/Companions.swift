@@ -78,8 +78,8 @@ final class Companions {
     while bootTimeNanoseconds() < arguments.end {
       var disturbance = Disturbance()
       if random.chance(3) {
-        let place = Interruption.Place.call(Int.random(in: 0..<80, using: &random))
-        disturbance.interruption = Interruption(place: place, isFatal: random.chance(10))
+        let point = Interruption.Point.call(Int.random(in: 0..<80, using: &random))
+        disturbance.interruption = Interruption(point: point, isFatal: random.chance(10))
       }
       do {
         try disturbance.during { try round(&random) }

@@ -144,7 +144,7 @@ final class Worker {
     var terms = Operations.Terms()
     if random.chance(14) {
       // Without rule 2 its change collides with its successor's, if it does not pause.
-      terms.disturbance.interruption = Interruption(place: .beforeDeclaring, isFatal: false)
+      terms.disturbance.interruption = Interruption(point: .beforeDeclaring, isFatal: false)
     } else {
       terms.disturbance = .random(using: &random)
       terms.disturbance.pause = random.milliseconds(5...25)

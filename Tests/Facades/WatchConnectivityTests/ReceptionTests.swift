@@ -16,9 +16,9 @@ struct ReceptionTests {
     let directory = try TemporaryDirectory()
     let container = try directory.container()
     let session = WCSession(nil)
-    let place = try SessionPlace(
+    let setup = try SessionSetup(
       role: .watch, container: container, watchName: "watch", replyTimeout: .seconds(60))
-    let link = try await SessionLink(session, place)
+    let link = try await SessionLink(session, setup)
     let peer = try PeerSession("other", in: container)
     _ = try await PeerSession("sender", in: container).enqueue(7, to: "other")
 
@@ -104,18 +104,18 @@ struct ReceptionTests {
     func sweep() throws {
       for step in 0..<200 {
         let directory = try TemporaryDirectory()
-        let place = try SessionPlace(
+        let setup = try SessionSetup(
           role: .phone, container: try directory.container(), watchName: "watch",
           replyTimeout: .seconds(60))
-        try place.phonePairing.pair(.init(name: "watch"))
-        let old = try WatchDirectory.url(of: "old", in: place)
+        try setup.phonePairing.pair(.init(name: "watch"))
+        let old = try WatchDirectory.url(of: "old", in: setup)
         let plan = Faults.Plan.acting(before: step) {
-          try place.phonePairing.pair(.init(name: "new"))
-          _ = try WatchDirectory.url(of: "new", in: place)
+          try setup.phonePairing.pair(.init(name: "new"))
+          _ = try WatchDirectory.url(of: "new", in: setup)
         }
-        try Faults.$plan.withValue(plan) { try WatchDirectory.sweep(place) }
+        try Faults.$plan.withValue(plan) { try WatchDirectory.sweep(setup) }
         #expect(!FileManager.default.fileExists(atPath: old.path), "step \(step)")
-        guard try place.phonePairing.state()["new"] != nil else { return }
+        guard try setup.phonePairing.state()["new"] != nil else { return }
         let new = old.deletingLastPathComponent().appending(path: "new").path
         #expect(FileManager.default.fileExists(atPath: new), "step \(step)")
       }

@@ -10,7 +10,7 @@ struct DirectoryLog: LogStore {
   /// A power failure may undo the last names.
   var boot: String { ProcessIdentity.boot }
 
-  func open() throws -> (any LogPlace)? { try LogDirectory(directory) }
+  func open() throws -> (any OpenLog)? { try LogDirectory(directory) }
 
   /// Takes all messages away, in the same steps as the oldest; then the empty log is removed as by
   /// a sweep.
@@ -108,7 +108,7 @@ struct DirectoryLog: LogStore {
 ///
 /// **What a crash leaves**: a message in the lease, which the next holder removes; messages below
 /// `first`, which are removed by a sweep, or by the next process that appends after a boot.
-package final class LogDirectory: LogPlace {
+package final class LogDirectory: OpenLog {
   private let root: ContainerRoot
   private let place: String
   private let descriptor: FileDescriptor

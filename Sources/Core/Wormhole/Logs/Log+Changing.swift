@@ -33,14 +33,14 @@ extension PlainLog {
     let state = try value.edit(.init(.durable, until: deadline)) { snapshot -> (Edit, LogState?) in
       let old = try LogState.read(snapshot, at: log.value.path)
       var state = old ?? LogState(id: Nonce.next())
-      let place = try log.store.open()
+      let open = try log.store.open()
       // A planted message has no number from which a log could go on.
       if old == nil {
-        state.head = try place?.numbers().filter(LogState.mayBeHead).max() ?? 0
+        state.head = try open?.numbers().filter(LogState.mayBeHead).max() ?? 0
       }
       let boot = log.store.boot
       if !state.isCurrent(in: boot) {
-        let head = try place?.head(after: log.memory.head(state)) ?? 0
+        let head = try open?.head(after: log.memory.head(state)) ?? 0
         state.boots.append(.init(id: boot, first: head + 1))
         state.boots.removeFirst(max(0, state.boots.count - LogState.rememberedBoots))
       }
@@ -63,9 +63,9 @@ extension PlainLog {
   private func unlink(_ gone: Range<Int>, atMost count: Int) throws -> [String] {
     guard !gone.isEmpty else { return [] }
     return try reporting("take old messages of \"\(name)\" away", path: path) {
-      guard let place = try store.open() else { return [] }
-      guard gone.count > count else { return try place.remove(Array(gone)) }
-      return try place.remove(place.numbers().filter { gone.contains($0) }.sorted())
+      guard let open = try store.open() else { return [] }
+      guard gone.count > count else { return try open.remove(Array(gone)) }
+      return try open.remove(open.numbers().filter { gone.contains($0) }.sorted())
     }
   }
 
@@ -87,11 +87,11 @@ extension PlainLog {
     let log = self
     let gone = try value.edit(.init(until: deadline)) { snapshot -> (Edit, Range<Int>) in
       guard let old = try LogState.read(snapshot, at: log.value.path),
-        let place = try log.store.open()
+        let open = try log.store.open()
       else { return (.keep, 0..<0) }
       var state = old
-      try state.count(to: place.head(after: log.memory.head(state)), place, Self.atOnce)
-      try state.takeAway(place, Self.atOnce)
+      try state.count(to: open.head(after: log.memory.head(state)), open, Self.atOnce)
+      try state.takeAway(open, Self.atOnce)
       guard state != old else { return (.keep, 0..<0) }
       return (.replace(try state.content.binaryBytes()), old.first..<state.first)
     }
@@ -153,7 +153,7 @@ extension PlainLog {
   /// - Returns: whether the log no longer exists.
   package func removeFile(_ lease: Lease) throws -> Bool {
     guard try LogState.read(value.snapshot(), at: value.path)?.setBounds == nil,
-      let place = try LogDirectory(value.directory), try place.removeEntries()
+      let open = try LogDirectory(value.directory), try open.removeEntries()
     else { return false }
     _ = try lease.remove(value.fileName, durability: .standard)
     return true
@@ -188,15 +188,15 @@ extension LogState {
 
   /// Adds the messages up to the end of the log.
   fileprivate mutating func count(
-    to end: Int, _ place: any LogPlace, _ limit: Int
+    to end: Int, _ open: any OpenLog, _ limit: Int
   ) throws {
     var numbers: [Int]?
     for _ in 0..<limit where head < end {
-      if let status = try place.status(head + 1) {
+      if let status = try open.status(head + 1) {
         head += 1
         if head >= first { bytes = min(bytes + Self.size(status), Self.largest) }
       } else {
-        let next = try Self.next(after: head + 1, place, &numbers) ?? end + 1
+        let next = try Self.next(after: head + 1, open, &numbers) ?? end + 1
         head = min(next - 1, end)
       }
     }
@@ -208,23 +208,23 @@ extension LogState {
 
   /// Returns the first message after one that is missing, because another program removed it.
   private static func next(
-    after number: Int, _ place: any LogPlace, _ numbers: inout [Int]?
+    after number: Int, _ open: any OpenLog, _ numbers: inout [Int]?
   ) throws -> Int? {
-    if numbers == nil { numbers = try place.numbers().sorted() }
+    if numbers == nil { numbers = try open.numbers().sorted() }
     return numbers?.first { $0 > number }
   }
 
   /// Forgets the oldest until the bounds hold.
   fileprivate mutating func takeAway(
-    _ place: any LogPlace, _ limit: Int
+    _ open: any OpenLog, _ limit: Int
   ) throws {
     let now = realTime().seconds
     var numbers: [Int]?
     // The number of a message that is as old as the first, or older, and its time.
     var later = (number: 0, appended: Int64(0))
     for _ in 0..<limit where first <= head {
-      guard let status = try place.status(first) else {
-        let next = try Self.next(after: first, place, &numbers) ?? head + 1
+      guard let status = try open.status(first) else {
+        let next = try Self.next(after: first, open, &numbers) ?? head + 1
         first = min(next, head + 1)
         continue
       }
@@ -233,7 +233,7 @@ extension LogState {
       var step = 1
       while later.appended > now, later.number < head {
         later.number = min(later.number + step, head)
-        later.appended = try place.status(later.number)?.appended ?? later.appended
+        later.appended = try open.status(later.number)?.appended ?? later.appended
         step *= 2
       }
       // A file system may store any time, even one before 1970.

@@ -64,9 +64,9 @@ struct LogReading: Sendable {
     _ log: PlainLog, _ highest: Int
   ) throws -> LogMessage<Content>? {
     self.highest = max(self.highest, highest)
-    guard let place = try log.store.open() else { return nil }
+    guard let open = try log.store.open() else { return nil }
     while position.next < LogState.largest {
-      switch try place.read(position.next) {
+      switch try open.read(position.next) {
       case .bytes(var bytes, let date):
         let publisher = PublicationRecord.take(from: &bytes)?.publisher
         // A damaged one stays in place, because its number shows that there was a message.
@@ -76,7 +76,7 @@ struct LogReading: Sendable {
         passUnreadable()
       case .foreign: passUnreadable()
       case .missing:
-        guard try skip(log, place) else { return nil }
+        guard try skip(log, open) else { return nil }
       }
     }
     return nil
@@ -98,7 +98,7 @@ struct LogReading: Sendable {
   /// Skips messages that are gone.
   ///
   /// - Returns: false if the next one has not been appended yet.
-  private mutating func skip(_ log: PlainLog, _ place: any LogPlace) throws -> Bool {
+  private mutating func skip(_ log: PlainLog, _ open: any OpenLog) throws -> Bool {
     var furthest = LogState.largest
     if let state = try log.memory.state(of: log.value) {
       furthest = state.furthest
@@ -114,23 +114,23 @@ struct LogReading: Sendable {
     }
     guard highest > position.next else { return false }
     highest = 0
-    let numbers = try place.numbers().filter { $0 <= furthest }
+    let numbers = try open.numbers().filter { $0 <= furthest }
     guard let found = numbers.filter({ $0 > position.next }).min() else {
-      return try goBack(log, place, numbers)
+      return try goBack(log, open, numbers)
     }
-    return jump(to: try place.first(position.next, listed: found))
+    return jump(to: try open.first(position.next, listed: found))
   }
 
   /// Goes back to the end of the log if that lies before the messages that were read: the container
   /// was replaced by an older state of itself, so numbers that were read are used again.
   private mutating func goBack(
-    _ log: PlainLog, _ place: any LogPlace, _ numbers: [Int]
+    _ log: PlainLog, _ open: any OpenLog, _ numbers: [Int]
   ) throws -> Bool {
     guard let state = try log.memory.state(of: log.value), position.next > state.first,
       numbers.max() ?? 0 < position.next - 1
     else { return false }
     // A listing of a directory that changes at the same time may miss a message.
-    let end = try place.head(after: max(state.head, numbers.max() ?? 0))
+    let end = try open.head(after: max(state.head, numbers.max() ?? 0))
     guard end < position.next - 1, try log.memory.state(of: log.value) == state
     else { return false }
     move(to: end + 1)
@@ -150,20 +150,20 @@ extension PlainLog {
     try reporting("read \"\(name)\"", path: path) {
       let state = try memory.state(of: value)
       let first = state?.first ?? 1
-      guard let place = try store.open() else { return first }
+      guard let open = try store.open() else { return first }
       let furthest = state?.furthest ?? LogState.largest
-      let numbers = try place.numbers().filter { $0 <= furthest }
-      let end = max(try place.head(after: memory.head(state)), numbers.max() ?? 0)
+      let numbers = try open.numbers().filter { $0 <= furthest }
+      let end = max(try open.head(after: memory.head(state)), numbers.max() ?? 0)
       if let state { memory.note(end, in: state) }
       switch start {
-      case .beginning: return try place.first(first, listed: max(first, numbers.min() ?? end + 1))
+      case .beginning: return try open.first(first, listed: max(first, numbers.min() ?? end + 1))
       case .end: return end + 1
       case .number(let number): return min(max(number, 1), end + 1)
       case .date(let date):
         let found = try numbers.sorted().first { number in
-          try place.status(number).map { $0.date >= date } ?? false
+          try open.status(number).map { $0.date >= date } ?? false
         }
-        return try place.first(first, listed: found ?? end + 1) { $0.date >= date }
+        return try open.first(first, listed: found ?? end + 1) { $0.date >= date }
       }
     }
   }

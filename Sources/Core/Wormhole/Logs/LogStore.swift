@@ -2,14 +2,14 @@ package import FoundationEssentials
 package import WormholeSystem
 
 /// The messages of a log: the part that depends on its engine.
-package protocol LogStore: Placed {
+package protocol LogStore: Located {
   /// The boot whose power failure may undo the last numbers; always the same where none can.
   var boot: String { get }
 
   /// Opens the messages for a few looks.
   ///
   /// - Returns: nil if there is no log.
-  func open() throws -> (any LogPlace)?
+  func open() throws -> (any OpenLog)?
 
   /// Returns the change that appends a message, in its step after the last.
   ///
@@ -30,7 +30,7 @@ package protocol LogStore: Placed {
 }
 
 /// The messages of a log that is open.
-package protocol LogPlace {
+package protocol OpenLog {
   func status(_ number: Int) throws -> LogMessageStatus?
 
   /// Returns the last message.
@@ -67,7 +67,7 @@ package enum LogContent {
   case foreign
 }
 
-extension LogPlace {
+extension OpenLog {
   /// Returns the first message of a kind, from the first that a listing shows.
   ///
   /// A listing of a directory that changes at the same time may miss a message, but none appears before

@@ -124,7 +124,7 @@ private struct PostFileWatch: PostWatching {
 /// The implementation of a notification: a file that is renamed, or a key on etcd.
 ///
 /// Errors of the kernel and of etcd are thrown unchanged; the callers describe them.
-package protocol PostStore: Placed {
+package protocol PostStore: Located {
   func post() throws
   func mark() throws -> PostMark
 

@@ -3,7 +3,7 @@ import WormholeSystem
 
 /// The registrations of one name: the part of a presence that depends on the engine of the
 /// container. Each engine keeps the promises of `Presence` in its own way.
-package protocol PresenceStore: Placed {
+package protocol PresenceStore: Located {
   /// Looks who is present.
   ///
   /// - Parameter isKnown: Whether the caller needs no look at the registration with an id; where

@@ -35,7 +35,7 @@ package struct PublicationRecord: Hashable, Sendable {
   package static let maximumProgramBytes = 64
   package static let maximumPeerBytes = 100
 
-  private enum Place {
+  private enum Field {
     static let process = 1
     static let time = 5
     static let expiry = 13
@@ -75,7 +75,7 @@ package struct PublicationRecord: Hashable, Sendable {
       case .nothing: (0, -2)
       case .stamp(let seconds, let nanoseconds): (seconds, Int32(truncatingIfNeeded: nanoseconds))
       }
-    var record = ByteBuffer(capacity: Place.program + texts.count)
+    var record = ByteBuffer(capacity: Field.program + texts.count)
     record.append(Self.version)
     record.append(bigEndian: UInt32(bitPattern: processID))
     record.append(bigEndian: UInt64(bitPattern: time))
@@ -102,17 +102,17 @@ package struct PublicationRecord: Hashable, Sendable {
 
   /// Reads bytes of any origin; nil if they are not a record.
   package init?(_ bytes: [UInt8]) {
-    guard bytes.count >= Place.program + 2,
+    guard bytes.count >= Field.program + 2,
       (Self.version...Self.versionWithEmptyBlocks).contains(bytes[0])
     else { return nil }
     self.bytes = bytes
-    guard number(at: Place.process, as: Int32.self) > 0,
-      number(at: Place.expiry, as: Int64.self) >= 0,
-      (-2..<1_000_000_000).contains(number(at: Place.baseNanoseconds, as: Int32.self)),
-      bytes[Place.program] <= Self.maximumProgramBytes, peerPlace < bytes.count,
-      bytes[peerPlace] <= Self.maximumPeerBytes,
-      bytes.count == peerPlace + 1 + Int(bytes[peerPlace]),
-      bytes[Place.program...].allSatisfy({ $0 < 0x80 }) || areTextsValid
+    guard number(at: Field.process, as: Int32.self) > 0,
+      number(at: Field.expiry, as: Int64.self) >= 0,
+      (-2..<1_000_000_000).contains(number(at: Field.baseNanoseconds, as: Int32.self)),
+      bytes[Field.program] <= Self.maximumProgramBytes, peerField < bytes.count,
+      bytes[peerField] <= Self.maximumPeerBytes,
+      bytes.count == peerField + 1 + Int(bytes[peerField]),
+      bytes[Field.program...].allSatisfy({ $0 < 0x80 }) || areTextsValid
     else { return nil }
   }
 
@@ -120,18 +120,18 @@ package struct PublicationRecord: Hashable, Sendable {
 
   package var publisher: Publisher {
     Publisher(
-      processID: number(at: Place.process, as: Int32.self), program: text(at: Place.program) ?? "",
-      peer: bytes[peerPlace] == 0 ? nil : text(at: peerPlace),
-      nanosecondsSince1970: number(at: Place.time, as: Int64.self))
+      processID: number(at: Field.process, as: Int32.self), program: text(at: Field.program) ?? "",
+      peer: bytes[peerField] == 0 ? nil : text(at: peerField),
+      nanosecondsSince1970: number(at: Field.time, as: Int64.self))
   }
 
   package var base: Base {
-    switch number(at: Place.baseNanoseconds, as: Int32.self) {
+    switch number(at: Field.baseNanoseconds, as: Int32.self) {
     case -1: .unknown
     case -2: .nothing
     case let nanoseconds:
       .stamp(
-        seconds: number(at: Place.baseSeconds, as: Int64.self), nanoseconds: Int64(nanoseconds))
+        seconds: number(at: Field.baseSeconds, as: Int64.self), nanoseconds: Int64(nanoseconds))
     }
   }
 
@@ -142,32 +142,32 @@ package struct PublicationRecord: Hashable, Sendable {
 
   /// Continues the run of publications that another record belongs to.
   package mutating func takeBase(of other: PublicationRecord) {
-    for place in Place.baseSeconds..<Place.program { bytes[place] = other.bytes[place] }
+    for offset in Field.baseSeconds..<Field.program { bytes[offset] = other.bytes[offset] }
   }
 
   /// The moment from which the content counts as never written, in nanoseconds since 1970.
   package var expiry: Int64? {
-    let expiry = number(at: Place.expiry, as: Int64.self)
+    let expiry = number(at: Field.expiry, as: Int64.self)
     return expiry == 0 ? nil : expiry
   }
 
   /// Returns whether the same process made both publications.
   package func isOfSameProcess(as other: PublicationRecord) -> Bool {
-    number(at: Place.process, as: Int32.self) == other.number(at: Place.process, as: Int32.self)
-      && bytes[Place.program...] == other.bytes[Place.program...]
+    number(at: Field.process, as: Int32.self) == other.number(at: Field.process, as: Int32.self)
+      && bytes[Field.program...] == other.bytes[Field.program...]
   }
 
-  private var peerPlace: Int { Place.program + 1 + Int(bytes[Place.program]) }
+  private var peerField: Int { Field.program + 1 + Int(bytes[Field.program]) }
 
-  private var areTextsValid: Bool { text(at: Place.program) != nil && text(at: peerPlace) != nil }
+  private var areTextsValid: Bool { text(at: Field.program) != nil && text(at: peerField) != nil }
 
-  private func text(at place: Int) -> String? {
-    String(validating: bytes[(place + 1)..<(place + 1 + Int(bytes[place]))], as: UTF8.self)
+  private func text(at offset: Int) -> String? {
+    String(validating: bytes[(offset + 1)..<(offset + 1 + Int(bytes[offset]))], as: UTF8.self)
   }
 
-  private func number<Number: FixedWidthInteger>(at place: Int, as: Number.Type) -> Number {
+  private func number<Number: FixedWidthInteger>(at offset: Int, as: Number.Type) -> Number {
     bytes.withUnsafeBytes {
-      Number(bigEndian: $0.loadUnaligned(fromByteOffset: place, as: Number.self))
+      Number(bigEndian: $0.loadUnaligned(fromByteOffset: offset, as: Number.self))
     }
   }
 

@@ -6,7 +6,7 @@ import WormholeSystem
 ///
 /// `sender` is an encoded name. `deadline` is the caller's: requests end by then, too; nil for a caller
 /// without one. That holds for all steps of consumers.
-package protocol QueueStore: Placed {
+package protocol QueueStore: Located {
   // MARK: Senders
 
   func outlet(for sender: String, _ limits: QueueLimits) -> any BatchWriter

@@ -4,7 +4,7 @@ import WormholeSystem
 /// The implementation of a value: its file, or its key on etcd.
 ///
 /// Calls may block. Errors of the kernel and of etcd are thrown unchanged; `Value` describes them.
-package protocol ValueStore: AnyObject, Placed {
+package protocol ValueStore: AnyObject, Located {
   /// The value's file, or the file that it would have in this machine's directory; with its container
   /// and its identifier.
   var file: ValueFile { get }

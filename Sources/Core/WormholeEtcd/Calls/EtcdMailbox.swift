@@ -15,7 +15,7 @@ import WormholeToolkit
 /// it began, are ignored: a snapshot has brought them back.
 final class EtcdMailbox: Mailbox, KeyFollowing {
   /// The owner's key.
-  private struct Place: Sendable {
+  private struct OwnerKey: Sendable {
     let handler: EtcdSession.EndHandler
     let created: Int64
 
@@ -23,7 +23,7 @@ final class EtcdMailbox: Mailbox, KeyFollowing {
   }
 
   private struct State {
-    var place: Place?
+    var ownerKey: OwnerKey?
     /// The session on which its entries hang.
     var session: EtcdSession?
     var isClosed = false
@@ -96,13 +96,13 @@ final class EtcdMailbox: Mailbox, KeyFollowing {
       return (session, outcome)
     }
     guard outcome.succeeded else { throw EtcdError(.refused, "its address is in use") }
-    let place = Place(
+    let ownerKey = OwnerKey(
       handler: session.onEnd { [weak self] in self?.sessionEnded() }, created: outcome.revision)
     let isWanted = state.withLock { state in
-      if !state.isClosed { state.place = place }
+      if !state.isClosed { state.ownerKey = ownerKey }
       return !state.isClosed
     }
-    if !isWanted { Self.remove(place, keys, in: etcd) }
+    if !isWanted { Self.remove(ownerKey, keys, in: etcd) }
     return outcome.moment
   }
 
@@ -120,29 +120,29 @@ final class EtcdMailbox: Mailbox, KeyFollowing {
 
   // On its own thread, because the thread that releases the last reference must not wait for etcd.
   deinit {
-    guard let place = takePlace() else { return }
+    guard let ownerKey = takeOwnerKey() else { return }
     let (etcd, keys) = (etcd, keys)
-    Blocking.queue().async { Self.remove(place, keys, in: etcd) }
+    Blocking.queue().async { Self.remove(ownerKey, keys, in: etcd) }
   }
 
   func end(asDeath: Bool) {
-    if let place = takePlace() { Self.remove(place, keys, in: etcd) }
+    if let ownerKey = takeOwnerKey() { Self.remove(ownerKey, keys, in: etcd) }
   }
 
-  private func takePlace() -> Place? {
-    let place = state.withLock { state in
-      defer { (state.place, state.session, state.isClosed) = (nil, nil, true) }
-      return state.place
+  private func takeOwnerKey() -> OwnerKey? {
+    let ownerKey = state.withLock { state in
+      defer { (state.ownerKey, state.session, state.isClosed) = (nil, nil, true) }
+      return state.ownerKey
     }
     follower.cancel()
-    return process == .current ? place : nil
+    return process == .current ? ownerKey : nil
   }
 
-  private static func remove(_ place: Place, _ keys: MailboxKeys, in etcd: EtcdContainer) {
-    place.session.insist { deadline in
+  private static func remove(_ ownerKey: OwnerKey, _ keys: MailboxKeys, in etcd: EtcdContainer) {
+    ownerKey.session.insist { deadline in
       _ = try etcd.until(deadline).repeating(
         EtcdTransaction(
-          if: [.created(keys.owner, at: place.created)], then: [.delete(keys.everything)]))
+          if: [.created(keys.owner, at: ownerKey.created)], then: [.delete(keys.everything)]))
     }
   }
 
@@ -239,7 +239,7 @@ final class EtcdMailbox: Mailbox, KeyFollowing {
 
   /// Removes the lanes of senders that are gone, now and then.
   private func sweepLanes() {
-    guard let session = state.withLock(\.place)?.session, idle.withLock(\.isDue) else { return }
+    guard let session = state.withLock(\.ownerKey)?.session, idle.withLock(\.isDue) else { return }
     let etcd = etcd.until(.now + CallLimit.standardWait)
     do throws(EtcdError) {
       let lanes = try etcd.read(keys.lanes, keysOnly: true)

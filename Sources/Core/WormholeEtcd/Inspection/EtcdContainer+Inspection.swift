@@ -85,7 +85,7 @@ extension EtcdContainer: CopiedEngine {
   }
 }
 
-extension EtcdLocation: ClusterPlace {
+extension EtcdLocation: ClusterLocation {
   package func copyTarget(until deadline: ContinuousClock.Instant) throws -> any CopyTarget {
     try EtcdTarget(self, until: deadline)
   }

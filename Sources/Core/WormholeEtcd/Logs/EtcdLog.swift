@@ -50,7 +50,7 @@ final class EtcdLog: LogStore {
   /// What etcd has acknowledged stays.
   var boot: String { "etcd" }
 
-  func open() -> (any LogPlace)? { EtcdLogPlace(etcd, name) }
+  func open() -> (any OpenLog)? { EtcdOpenLog(etcd, name) }
 
   // MARK: Appending
 
@@ -82,9 +82,9 @@ final class EtcdLog: LogStore {
       throw log.tooLarge(bytes.count, known.state)
     }
     try EtcdContainer.requireSize(of: content, "append to \"\(name)\"", path: path, remedy: "")
-    let last = try known.last ?? EtcdLogPlace(etcd, name).last(upTo: known.state.furthest)
+    let last = try known.last ?? EtcdOpenLog(etcd, name).last(upTo: known.state.furthest)
     let number = max(known.state.head, last) + 1
-    let key = EtcdLogPlace.key(number, of: name, in: etcd)
+    let key = EtcdOpenLog.key(number, of: name, in: etcd)
     let commitRecord = EtcdContainer.CommitRecord(
       key: headKey, base: known.head, seen: known.seen,
       value: Array("\(Nonce.next()) \(String(number, radix: 16))".utf8))
@@ -137,7 +137,7 @@ final class EtcdLog: LogStore {
         known = nil
         return
       }
-      let last = found[1] == nil ? 0 : EtcdLogPlace.number(ofHead: found[1], upTo: state.furthest)
+      let last = found[1] == nil ? 0 : EtcdOpenLog.number(ofHead: found[1], upTo: state.furthest)
       known = Known(
         item: item, state: state, head: found[1], last: isTaken ? nil : last, seen: revision)
     }
@@ -161,7 +161,7 @@ final class EtcdLog: LogStore {
   func watch(_ signal: @escaping @Sendable (Int) -> Void) throws -> any Cancelling {
     let key = headKey
     let report = { @Sendable (mirror: EtcdMirror) in
-      signal(EtcdLogPlace.number(ofHead: mirror.item(key), upTo: LogState.largest) ?? 0)
+      signal(EtcdOpenLog.number(ofHead: mirror.item(key), upTo: LogState.largest) ?? 0)
     }
     let mirror = try EtcdMirror(etcd, range: .key(key), report)
     report(mirror)
@@ -170,7 +170,7 @@ final class EtcdLog: LogStore {
 }
 
 /// The messages of a log on etcd, for some looks.
-final class EtcdLogPlace: LogPlace {
+final class EtcdOpenLog: OpenLog {
   /// How many messages are read at once.
   private static let page = 256
   /// How many messages one step deletes.

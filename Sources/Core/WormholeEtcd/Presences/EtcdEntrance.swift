@@ -3,9 +3,9 @@ import FoundationEssentials
 import Wormhole
 import WormholeSystem
 
-/// A registration of this process on etcd: it holds as long as its key was created, and the role
+/// An epoch of a registration on etcd: it holds as long as its key was created, and the role
 /// changed, at its revision.
-struct EtcdPlace: Sendable {
+struct RegistrationEpoch: Sendable {
   let session: EtcdSession
   let revision: Int64
   var moment: EtcdMoment { EtcdMoment(history: session.history, revision: revision) }
@@ -54,7 +54,7 @@ final class EtcdEntrance {
   }
 
   enum Outcome {
-    case entered(EtcdPlace)
+    case entered(RegistrationEpoch)
     /// With the keys of the presence.
     case refused(EtcdClient.Content)
   }
@@ -156,7 +156,7 @@ final class EtcdEntrance {
       defer { doubt = nil }
       companion?.entered(session, outcome.succeeded ? outcome : nil)
       return .entered(
-        EtcdPlace(session: session, revision: revision, isDoubtful: doubt != nil))
+        RegistrationEpoch(session: session, revision: revision, isDoubtful: doubt != nil))
     }
     if outcome.succeeded { return entered(outcome.revision) }
     let items = outcome.results.first?.items ?? []
@@ -185,20 +185,20 @@ extension EtcdPresence {
   ///
   /// - Parameter asDeath: Whether to leave no record of leaving.
   func end(
-    _ record: PresenceRecord, _ place: EtcdPlace, with companion: (any EtcdCompanion)?,
+    _ record: PresenceRecord, _ epoch: RegistrationEpoch, with companion: (any EtcdCompanion)?,
     asDeath: Bool
   ) {
     companion?.leaves()
-    place.session.insist { deadline in
-      try erase(record, place, with: companion, asDeath: asDeath, on: etcd.until(deadline))
+    epoch.session.insist { deadline in
+      try erase(record, epoch, with: companion, asDeath: asDeath, on: etcd.until(deadline))
     }
   }
 
   private func erase(
-    _ record: PresenceRecord, _ place: EtcdPlace, with companion: (any EtcdCompanion)?,
+    _ record: PresenceRecord, _ epoch: RegistrationEpoch, with companion: (any EtcdCompanion)?,
     asDeath: Bool, on etcd: EtcdContainer
   ) throws(EtcdError) {
-    let transaction = leaving(record, place, with: companion, asDeath: asDeath)
+    let transaction = leaving(record, epoch, with: companion, asDeath: asDeath)
     guard try !etcd.repeating(transaction).succeeded, let companion else { return }
     // The registration was lost before, and its companion was not.
     _ = try etcd.repeating(
@@ -207,17 +207,17 @@ extension EtcdPresence {
 
   /// The transaction by which a registration leaves.
   func leaving(
-    _ record: PresenceRecord, _ place: EtcdPlace, with companion: (any EtcdCompanion)?,
+    _ record: PresenceRecord, _ epoch: RegistrationEpoch, with companion: (any EtcdCompanion)?,
     asDeath: Bool = false
   ) -> EtcdTransaction {
     var record = record
     record.ended = Date()
     let member = memberKey(record.id)
     var transaction = EtcdTransaction(
-      if: fence(of: record, at: place.revision),
+      if: fence(of: record, at: epoch.revision),
       then: [
-        place.isDoubtful
-          ? .put(key: member, value: [], lease: place.session.lease) : .delete(.key(member))
+        epoch.isDoubtful
+          ? .put(key: member, value: [], lease: epoch.session.lease) : .delete(.key(member))
       ])
     if record.isExclusive { transaction.operations.append(.delete(.key(roleKey))) }
     // Entering has shown that it can be written.
@@ -249,7 +249,7 @@ extension EtcdPresence {
       guard !outcome.succeeded, let item = outcome.results.first?.items.first, !item.value.isEmpty
       else { return }
       try erase(
-        record, EtcdPlace(session: session, revision: item.created, isDoubtful: true),
+        record, RegistrationEpoch(session: session, revision: item.created, isDoubtful: true),
         with: companion, asDeath: true, on: etcd)
     }
   }

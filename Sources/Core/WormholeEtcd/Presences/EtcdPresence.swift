@@ -129,9 +129,9 @@ struct EtcdPresence: PresenceStore {
 
   func enter(_ record: PresenceRecord, tidies: Bool) throws -> any PresenceHold {
     guard
-      case .entered(let place) = try EtcdEntrance(self, record).attempt(nil, on: etcd.call())
+      case .entered(let epoch) = try EtcdEntrance(self, record).attempt(nil, on: etcd.call())
     else { throw EtcdError(.refused, "somebody has used its key") }
-    return EtcdRegistration(self, record, place: place)
+    return EtcdRegistration(self, record, epoch: epoch)
   }
 
   func exclusiveEntry(

@@ -8,7 +8,7 @@ import WormholeSystem
 /// An exclusive one does so only if no other has had the role meanwhile; otherwise it is lost.
 final class EtcdRegistration: PresenceHold {
   private enum Phase {
-    case here(EtcdPlace, EtcdSession.EndHandler)
+    case here(RegistrationEpoch, EtcdSession.EndHandler)
     case left
     /// Another registration has the role, or had it.
     case overtaken(LeaseHolder?)
@@ -28,56 +28,56 @@ final class EtcdRegistration: PresenceHold {
   private static let retry: Duration = .seconds(1)
 
   init(
-    _ presence: EtcdPresence, _ record: PresenceRecord, place: EtcdPlace,
+    _ presence: EtcdPresence, _ record: PresenceRecord, epoch: RegistrationEpoch,
     with companion: (any EtcdCompanion)? = nil
   ) {
     self.presence = presence.lasting
     self.companion = companion
     self.record = record
     phase = Mutex(.left)
-    revision = Mutex(place.revision)
-    phase.withLock { $0 = here(place) }
+    revision = Mutex(epoch.revision)
+    phase.withLock { $0 = here(epoch) }
     companion?.belongs(to: self)
   }
 
-  private func here(_ place: EtcdPlace) -> Phase {
-    .here(place, place.session.onEnd { [weak self] in self?.sessionEnded() })
+  private func here(_ epoch: RegistrationEpoch) -> Phase {
+    .here(epoch, epoch.session.onEnd { [weak self] in self?.sessionEnded() })
   }
 
   // On its own thread, because the thread that releases the last reference must not wait for etcd.
   deinit {
-    guard let place = takePlace() else { return }
+    guard let epoch = takeEpoch() else { return }
     let (presence, record, companion) = (presence, record, companion)
-    Blocking.queue().async { presence.end(record, place, with: companion, asDeath: false) }
+    Blocking.queue().async { presence.end(record, epoch, with: companion, asDeath: false) }
   }
 
   func end(asDeath: Bool) {
-    guard let place = takePlace() else { return }
-    presence.end(record, place, with: companion, asDeath: asDeath)
+    guard let epoch = takeEpoch() else { return }
+    presence.end(record, epoch, with: companion, asDeath: asDeath)
   }
 
   /// The transaction by which it leaves; nil if it is not here.
-  var leaving: EtcdTransaction? { place.map { presence.leaving(record, $0, with: companion) } }
+  var leaving: EtcdTransaction? { epoch.map { presence.leaving(record, $0, with: companion) } }
 
   /// It has left, by that transaction.
   func left() {
-    _ = takePlace()
+    _ = takeEpoch()
     companion?.leaves()
   }
 
-  /// - Returns: The place to leave; nil if there is none, or if it belongs to a parent process.
-  private func takePlace() -> EtcdPlace? {
+  /// - Returns: The epoch to end; nil if there is none, or if it belongs to a parent process.
+  private func takeEpoch() -> RegistrationEpoch? {
     let old = phase.withLock { phase in
       defer { if case .here = phase { phase = .left } }
       return phase
     }
-    guard case .here(let place, _) = old, record.identity == .current else { return nil }
-    return place
+    guard case .here(let epoch, _) = old, record.identity == .current else { return nil }
+    return epoch
   }
 
-  private var place: EtcdPlace? {
-    guard case .here(let place, _) = phase.withLock({ $0 }) else { return nil }
-    return place
+  private var epoch: RegistrationEpoch? {
+    guard case .here(let epoch, _) = phase.withLock({ $0 }) else { return nil }
+    return epoch
   }
 
   // MARK: Confirming
@@ -85,12 +85,12 @@ final class EtcdRegistration: PresenceHold {
   var facts: HoldFacts {
     HoldFacts(
       fence: UInt64(revision.withLock { $0 }),
-      deadline: (place?.session.limits ?? .passed).deadline)
+      deadline: (epoch?.session.limits ?? .passed).deadline)
   }
 
-  private func standing() throws -> EtcdPlace {
+  private func standing() throws -> RegistrationEpoch {
     switch phase.withLock({ $0 }) {
-    case .here(let place, _): return place
+    case .here(let epoch, _): return epoch
     case .left: throw presence.title.ended(path: presence.path)
     case .overtaken(let holder):
       throw presence.title.overtaken(by: holder, path: presence.path)
@@ -99,12 +99,12 @@ final class EtcdRegistration: PresenceHold {
 
   func confirm(until deadline: ContinuousClock.Instant?) throws {
     guard record.identity == .current else { return }
-    let place = try standing()
+    let epoch = try standing()
     let etcd = presence.etcd.call(within: deadline)
     try reporting("confirm being present", path: presence.path) {
       let outcome = try etcd.repeating(
-        EtcdTransaction(if: presence.fence(of: record, at: place.revision), then: []))
-      if !outcome.succeeded { try enterAgain(insteadOf: place, on: etcd) }
+        EtcdTransaction(if: presence.fence(of: record, at: epoch.revision), then: []))
+      if !outcome.succeeded { try enterAgain(insteadOf: epoch, on: etcd) }
     }
     _ = try standing()
   }
@@ -113,8 +113,8 @@ final class EtcdRegistration: PresenceHold {
 
   var loss: WormholeError? {
     switch phase.withLock({ $0 }) {
-    case .here(let place, _):
-      return ContinuousClock.now < place.session.limits.stop
+    case .here(let epoch, _):
+      return ContinuousClock.now < epoch.session.limits.stop
         ? nil : presence.title.unheard(path: presence.path)
     case .left: return nil
     case .overtaken(let holder):
@@ -134,7 +134,7 @@ final class EtcdRegistration: PresenceHold {
   private func watchLoss() {
     guard !lossHandlers.isEmpty, record.identity == .current else { return }
     if let loss { return lossHandlers.report(loss) }
-    guard let stop = place?.session.limits.stop else { return }
+    guard let stop = epoch?.session.limits.stop else { return }
     Timers.after(ContinuousClock.now.duration(to: stop)) { [weak self] in
       self?.watchLoss()
     }
@@ -143,20 +143,20 @@ final class EtcdRegistration: PresenceHold {
   // MARK: Entering again
 
   private func sessionEnded() {
-    guard record.identity == .current, let place else { return }
+    guard record.identity == .current, let epoch else { return }
     lossHandlers.report(presence.title.unheard(path: presence.path))
     do {
-      try enterAgain(insteadOf: place, on: presence.etcd.call())
+      try enterAgain(insteadOf: epoch, on: presence.etcd.call())
     } catch {
       // No caller could get the error, and it may pass.
       Blocking.queue().after(Self.retry) { [weak self] in self?.sessionEnded() }
     }
   }
 
-  private func enterAgain(insteadOf old: EtcdPlace, on etcd: EtcdContainer) throws {
+  private func enterAgain(insteadOf old: RegistrationEpoch, on etcd: EtcdContainer) throws {
     try entering.withLock { _ in
       // Another thread may have been faster.
-      guard place?.moment == old.moment else { return }
+      guard epoch?.moment == old.moment else { return }
       guard !record.isExclusive || old.moment.history == etcd.client.history else {
         // The heir's revision means nothing in another history.
         _ = replace(old, by: .overtaken(nil))
@@ -178,11 +178,11 @@ final class EtcdRegistration: PresenceHold {
   }
 
   /// - Returns: False if it was left meanwhile.
-  private func replace(_ old: EtcdPlace, by new: Phase) -> Bool {
+  private func replace(_ old: RegistrationEpoch, by new: Phase) -> Bool {
     let isReplaced = phase.withLock { phase in
-      guard case .here(let place, _) = phase, place.moment == old.moment else { return false }
+      guard case .here(let epoch, _) = phase, epoch.moment == old.moment else { return false }
       phase = new
-      if case .here(let place, _) = new { revision.withLock { $0 = place.revision } }
+      if case .here(let epoch, _) = new { revision.withLock { $0 = epoch.revision } }
       return true
     }
     if isReplaced, let loss { lossHandlers.report(loss) }

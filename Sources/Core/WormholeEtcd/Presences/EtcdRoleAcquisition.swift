@@ -57,13 +57,13 @@ final class EtcdRoleAcquisition: Waiting {
 
   private func take(_ role: EtcdPresence.Role?) throws -> WaitingStep<any PresenceHold> {
     switch try entrance.attempt(.over(role), on: call) {
-    case .entered(let place):
+    case .entered(let epoch):
       if let other = role?.member {
         Diagnostics.noteTakeover(
           of: presence.title.role, presence.path, from: other.holder,
           in: presence.etcd.location.description)
       }
-      return .done(EtcdRegistration(presence, entrance.record, place: place, with: companion))
+      return .done(EtcdRegistration(presence, entrance.record, epoch: epoch, with: companion))
     case .refused(let found):
       refusal = found
       guard ContinuousClock.now < limit else { throw busy(found.items) }

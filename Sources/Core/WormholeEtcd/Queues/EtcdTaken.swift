@@ -121,7 +121,7 @@ final class EtcdTaken: TakenBatchStorage {
     guard let file = end.entry.payload?.attachmentID else { return }
     // This consumer removes it, or the next one of this machine.
     try? store.queue.open()?.removeAttachmentDirectory(
-      AttachmentPlace.takenPath(file, by: own.directory))
+      AttachmentLayout.takenPath(file, by: own.directory))
   }
 
   func finish(hasNotes: Bool, until deadline: ContinuousClock.Instant?) throws {

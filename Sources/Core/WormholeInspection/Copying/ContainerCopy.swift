@@ -56,7 +56,7 @@ package struct ContainerCopy {
   ) throws -> Summary {
     var copy = self
     copy.deadline = deadline
-    let place = try Engines.location(location) as? any ClusterPlace
+    let place = try Engines.location(location) as? any ClusterLocation
     if place == nil { try refuseInside(location) }
     while true {
       try refuseUse()

@@ -20,7 +20,7 @@ extension DirectoryEngine: CopiedEngine {
 }
 
 /// A place to which a container can be copied, and whose members are known.
-package protocol ClusterPlace: EngineLocation {
+package protocol ClusterLocation: EngineLocation {
   /// Asks the members of the cluster about themselves, even if the container cannot be opened.
   func members() throws -> ClusterReport
 

@@ -102,7 +102,7 @@ extension ContainerInspection {
       return addForeign(found.path)
     }
     // A complete file belongs to its sender, which may come back, so it is not a leftover.
-    let isWhole = self.status(found.path + "/" + AttachmentPlace.content) != nil
+    let isWhole = self.status(found.path + "/" + AttachmentLayout.content) != nil
     if !isWhole, !isBeingWritten(status, found.path) {
       add(.abandonedEntry, found.path, of: found.owner)
     }

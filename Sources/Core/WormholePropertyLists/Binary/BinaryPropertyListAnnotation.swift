@@ -83,7 +83,7 @@ package enum BinaryPropertyListAnnotation {
 
   // MARK: Finding
 
-  private struct Place {
+  private struct Extent {
     let start: Int
     /// The beginning of the offset table.
     let end: Int
@@ -103,7 +103,7 @@ package enum BinaryPropertyListAnnotation {
     return BinaryPropertyListTrailer(of: document)
   }
 
-  private static func find(in document: UnsafeRawBufferPointer) -> Place? {
+  private static func find(in document: UnsafeRawBufferPointer) -> Extent? {
     guard let trailer = trailer(of: document) else { return nil }
     let end = trailer.tableOffset
     let footer = end - footerSize
@@ -119,13 +119,13 @@ package enum BinaryPropertyListAnnotation {
       BinaryPropertyListTrailer.canCount(to: start, width: width)
     else { return nil }
     guard width != trailer.offsetSize else {
-      return Place(start: start, end: end, width: width, table: nil)
+      return Extent(start: start, end: end, width: width, table: nil)
     }
     var table = ByteBuffer(capacity: trailer.objectCount * width)
     guard appendTable(of: document, trailer, width: width, below: start, to: &table) else {
       return nil
     }
-    return Place(start: start, end: end, width: width, table: table.bytes)
+    return Extent(start: start, end: end, width: width, table: table.bytes)
   }
 
   /// - Returns: False if an entry is not below the limit.

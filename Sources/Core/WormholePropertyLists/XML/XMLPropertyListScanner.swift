@@ -74,7 +74,7 @@ struct XMLPropertyListScanner {
   private mutating func scanElement() throws(PropertyListError) {
     let start = index
     let (tag, isEmpty) = try scanOpenTag()
-    try checkPlace(of: tag, at: start)
+    try checkPosition(of: tag, at: start)
     try budget.charge(nodes: 1, contentBytes: 0, atByte: start)
     switch tag {
     case .plist: throw .malformed("<plist> stands within another element", at: start)
@@ -105,7 +105,7 @@ struct XMLPropertyListScanner {
   }
 
   /// Checks that an element may stand here: a key where one is due, a value elsewhere.
-  private func checkPlace(of tag: Tag, at offset: Int) throws(PropertyListError) {
+  private func checkPosition(of tag: Tag, at offset: Int) throws(PropertyListError) {
     guard let container = containers.last else {
       guard tag != .key, root == nil else {
         throw .malformed("it holds something other than one value", at: offset)

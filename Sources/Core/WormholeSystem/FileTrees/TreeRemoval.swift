@@ -29,12 +29,12 @@ package struct TreeRemoval {
 }
 
 private struct TreeRemovalVisitor: TreeVisitor {
-  mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Void? {
+  mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePosition) throws -> Void? {
     if entry.isDirectory == true { return () }
     return try removesFile(entry.name, at: place) ? nil : ()
   }
 
-  mutating func enter(_ name: FileName, _ mark: Void, at place: TreePlace) throws
+  mutating func enter(_ name: FileName, _ mark: Void, at place: TreePosition) throws
     -> SharedDescriptor?
   {
     let path = place.path.appending(name)
@@ -44,21 +44,21 @@ private struct TreeRemovalVisitor: TreeVisitor {
     return opened
   }
 
-  mutating func leave(_ name: FileName, at place: TreePlace?) throws {
+  mutating func leave(_ name: FileName, at place: TreePosition?) throws {
     guard let place else { return }
     let path = place.path.appending(name)
     // The next pass removes a directory that is not empty after all.
     _ = try makingWritable(place, removesDirectory(name, at: place.rawValue, path))
   }
 
-  private func removesFile(_ name: FileName, at place: TreePlace) throws -> Bool {
+  private func removesFile(_ name: FileName, at place: TreePosition) throws -> Bool {
     try makingWritable(
       place, removesFile(name, at: place.rawValue, place.path.appending(name)))
   }
 
   // We may change a directory below the item, unlike the directory that contains the item.
   private func makingWritable<Result>(
-    _ place: TreePlace, _ body: @autoclosure () throws(TreeError) -> Result
+    _ place: TreePosition, _ body: @autoclosure () throws(TreeError) -> Result
   ) throws(TreeError) -> Result {
     do throws(TreeError) {
       return try body()

@@ -1,5 +1,5 @@
 /// The position of a walk: an open directory and its path.
-package struct TreePlace {
+package struct TreePosition {
   package let directory: SharedDescriptor
   package let path: TreePath
 
@@ -14,18 +14,18 @@ package protocol TreeVisitor {
   /// The name of an entry was read.
   ///
   /// - Returns: A mark for a directory to enter after all names here have been read; otherwise nil.
-  mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Mark?
+  mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePosition) throws -> Mark?
   /// Opens a directory to be entered; nil leaves it out.
-  mutating func enter(_ name: FileName, _ mark: Mark, at place: TreePlace) throws
+  mutating func enter(_ name: FileName, _ mark: Mark, at place: TreePosition) throws
     -> SharedDescriptor?
   /// Called after everything below the innermost entered directory. Does nothing by default.
   ///
   /// - Parameter place: the directory that contains it; nil if that has vanished.
-  mutating func leave(_ name: FileName, at place: TreePlace?) throws
+  mutating func leave(_ name: FileName, at place: TreePosition?) throws
 }
 
 extension TreeVisitor {
-  package mutating func leave(_ name: FileName, at place: TreePlace?) throws {}
+  package mutating func leave(_ name: FileName, at place: TreePosition?) throws {}
 
   /// Walks through everything below a directory.
   ///
@@ -78,7 +78,7 @@ private struct TreeWalk<Visitor: TreeVisitor> {
     }
   }
 
-  private var place: TreePlace? { chain.current.map { TreePlace(directory: $0, path: path) } }
+  private var place: TreePosition? { chain.current.map { TreePosition(directory: $0, path: path) } }
 
   private mutating func ascend(_ visitor: inout Visitor) throws {
     let left = frames.removeLast()
@@ -105,7 +105,7 @@ private struct TreeWalk<Visitor: TreeVisitor> {
   }
 
   private func next(
-    at place: TreePlace, _ entries: inout [FileDescriptor.Entry]
+    at place: TreePosition, _ entries: inout [FileDescriptor.Entry]
   ) throws -> Bool {
     // A directory that was removed while it was open has no entries (getdents(2)).
     try reporting(

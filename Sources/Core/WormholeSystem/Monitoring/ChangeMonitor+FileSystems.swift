@@ -4,17 +4,17 @@ import Synchronization
 /// monitor's thread, because a file system that does not answer (a network's, or a hanging
 /// program's) blocks the calling thread.
 ///
-/// The thread that wants to watch a place makes the first look at it. All later looks happen in the
-/// place's lane: one thread for each container with pending looks. So only the users of a file
+/// The thread that wants to watch a target makes the first look at it. All later looks happen in the
+/// target's lane: one thread for each container with pending looks. So only the users of a file
 /// system that does not answer wait.
 extension ChangeMonitor {
-  /// The finding of a look at a place.
+  /// The finding of a look at a target.
   enum Finding {
     /// The path names the watched directory.
     case same
     /// Another directory is watched now; on a network file system it is polled as well.
     case watched(network: String?)
-    /// The place is missing, and nothing may be created yet.
+    /// The target is missing, and nothing may be created yet.
     case missing
     /// By its times, a polled file or directory is as before.
     case unchanged
@@ -23,11 +23,11 @@ extension ChangeMonitor {
   }
 
   /// Adds an entry, with its watch.
-  func insert(_ entry: WatchEntry, at place: WatchEntry.Place) -> WatchTable.ID {
+  func insert(_ entry: WatchEntry, at target: WatchEntry.Target) -> WatchTable.ID {
     let id = state.withLock { $0.insert(entry) }
-    watchWay(place)
-    watchMissing(place.parents)
-    end(id, find(id, entry, place: place), mustTell: false)
+    watchWay(target)
+    watchMissing(target.parents)
+    end(id, find(id, entry, target: target), mustTell: false)
     return id
   }
 
@@ -53,8 +53,8 @@ extension ChangeMonitor {
   /// Makes the pending looks of a lane, one after another.
   func work(in lane: String) {
     while let (id, entry) = state.withLock({ $0.nextLook(in: lane) }) {
-      guard let place = entry.place else { continue }
-      end(id, look(id, entry, place: place), mustTell: true)
+      guard let target = entry.target else { continue }
+      end(id, look(id, entry, target: target), mustTell: true)
     }
   }
 
@@ -68,21 +68,21 @@ extension ChangeMonitor {
   }
 
   private func look(
-    _ id: WatchTable.ID, _ entry: WatchEntry, place: WatchEntry.Place
+    _ id: WatchTable.ID, _ entry: WatchEntry, target: WatchEntry.Target
   ) -> Finding {
     if lackOfQueue != nil {
-      // A place that cannot be examined counts as changed.
-      if let seen = entry.seen, (try? fileStatus(place.path)) == seen { return .unchanged }
+      // A target that cannot be examined counts as changed.
+      if let seen = entry.seen, (try? fileStatus(target.path)) == seen { return .unchanged }
     } else {
       // Before the look at their contents: a later replacement then causes an event.
-      watchWay(place)
-      watchMissing(place.parents)
-      if let watched = entry.watched, names(place.path, watched) { return .same }
+      watchWay(target)
+      watchMissing(target.parents)
+      if let watched = entry.watched, names(target.path, watched) { return .same }
       state.withLock { $0.lose(id) }
-      watchAgain(place.parents)
+      watchAgain(target.parents)
     }
-    guard mayExist(place.path) || isSettled(place.lane) else { return .missing }
-    return find(id, entry, place: place)
+    guard mayExist(target.path) || isSettled(target.lane) else { return .missing }
+    return find(id, entry, target: target)
   }
 
   /// Why there is no event queue, for example because the user's instances are used up. Then no
@@ -98,16 +98,16 @@ extension ChangeMonitor {
 
   /// Watches the directory that the path names, or waits for it if it is missing.
   private func find(
-    _ id: WatchTable.ID, _ entry: WatchEntry, place: WatchEntry.Place
+    _ id: WatchTable.ID, _ entry: WatchEntry, target: WatchEntry.Target
   ) -> Finding {
     do {
-      try place.prepare()
-      if let lackOfQueue { return failed(lackOfQueue, seen: seen(entry, at: place.path)) }
+      try target.prepare()
+      if let lackOfQueue { return failed(lackOfQueue, seen: seen(entry, at: target.path)) }
       // The directories that it has created.
-      watchMissing(place.parents)
+      watchMissing(target.parents)
       for _ in 0..<renameRaceLimit {
-        guard let directory = try ifPresent(open(place.path)) else {
-          if let finding = try wait(for: place, id) { return finding }
+        guard let directory = try ifPresent(open(target.path)) else {
+          if let finding = try wait(for: target, id) { return finding }
           continue
         }
         let status = try directory.status()
@@ -118,22 +118,22 @@ extension ChangeMonitor {
         }
         // Replaced before it was watched, or before its events belonged to this entry, so without
         // an event.
-        if names(place.path, status.identity) { return .watched(network: network(directory)) }
+        if names(target.path, status.identity) { return .watched(network: network(directory)) }
         state.withLock { $0.lose(id) }
       }
-      return .failed(reason: "\(place.path): it is replaced all the time")
+      return .failed(reason: "\(target.path): it is replaced all the time")
     } catch {
       let reason = (error as? Errno)?.description ?? "\(error)"
-      return .failed(reason: "\(place.path): \(reason)")
+      return .failed(reason: "\(target.path): \(reason)")
     }
   }
 
   /// Watches the nearest existing parent, for the appearance of the missing entry below it.
   ///
   /// - Returns: Nil if it has appeared meanwhile, or the parent was replaced.
-  private func wait(for place: WatchEntry.Place, _ id: WatchTable.ID) throws(Errno) -> Finding? {
-    var missing = place.path
-    for path in place.parents.reversed() {
+  private func wait(for target: WatchEntry.Target, _ id: WatchTable.ID) throws(Errno) -> Finding? {
+    var missing = target.path
+    for path in target.parents.reversed() {
       guard let parent = try ifPresent(open(path)) else {
         missing = path
         continue
@@ -187,10 +187,10 @@ extension ChangeMonitor {
     status.sinceChange > .seconds(1) ? status : nil
   }
 
-  /// Watches each entry on the way to a place, unless that is done. An entry that cannot be watched
+  /// Watches each entry on the way to a target, unless that is done. An entry that cannot be watched
   /// is not worth constant looks.
-  private func watchWay(_ place: WatchEntry.Place) {
-    guard let path = place.way, state.withLock({ !$0.isWatched(way: path) }) else { return }
+  private func watchWay(_ target: WatchEntry.Target) {
+    guard let path = target.way, state.withLock({ !$0.isWatched(way: path) }) else { return }
     for _ in 0..<renameRaceLimit {
       let way = PathWay(to: path)
       for entry in way.entries {
@@ -202,7 +202,7 @@ extension ChangeMonitor {
         state.withLock { $0.lose(way: path) }
         continue
       }
-      // While an entry is missing, each look for the place walks the way again.
+      // While an entry is missing, each look for the target walks the way again.
       if way.isWhole { state.withLock { $0.noteWatched(way: path) } }
       return
     }

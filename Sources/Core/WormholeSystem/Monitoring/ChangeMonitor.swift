@@ -114,15 +114,15 @@ package final class ChangeMonitor: Sendable {
     prepare: @escaping @Sendable () throws -> Void,
     hear: @escaping @Sendable (WatchNews) -> Void
   ) -> Watch {
-    let place = WatchEntry.Place(
+    let target = WatchEntry.Target(
       path: path, parents: parents, way: way, lane: lane, pollInterval: pollInterval,
       prepare: prepare)
     return started(
-      insert(WatchEntry(place, events: events, readsNames: readsNames, hear: hear), at: place))
+      insert(WatchEntry(target, events: events, readsNames: readsNames, hear: hear), at: target))
   }
 
   /// Watches an open file or directory for certain events, only as long as it exists, and reports
-  /// the place to look at, because a large directory cannot be examined completely each time.
+  /// the target to look at, because a large directory cannot be examined completely each time.
   ///
   /// - Parameters:
   ///   - file: Needed only during this call; the watch belongs to the inode, even when it is moved.

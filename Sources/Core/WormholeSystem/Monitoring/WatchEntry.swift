@@ -1,9 +1,9 @@
 /// The subject of a watch: the directory at a path, or an open file.
 struct WatchEntry: Sendable {
-  /// The place of a directory, whichever directory the path names.
+  /// The path to a directory, whichever directory it names.
   ///
   /// In memory of its own, because a table of many entries has more room than it needs for them.
-  final class Place: Sendable {
+  final class Target: Sendable {
     let path: String
     /// Parent directories whose replacement also replaces it; the container comes first.
     let parents: [String]
@@ -35,7 +35,7 @@ struct WatchEntry: Sendable {
     }
   }
 
-  /// The state of the looks at the place. Only one thread looks at a time, so that threads do not
+  /// The state of the looks at the target. Only one thread looks at a time, so that threads do not
   /// pile up behind a file system that does not answer.
   enum LookState {
     case none
@@ -47,7 +47,7 @@ struct WatchEntry: Sendable {
   }
 
   /// Nil for an open file, which is never looked for again.
-  let place: Place?
+  let target: Target?
   /// The open file, as long as its status is compared.
   var file: SharedDescriptor?
   let events: WatchEvents
@@ -58,7 +58,7 @@ struct WatchEntry: Sendable {
   var number: Int32?
   /// The directory of the watch.
   var watched: FileStatus.Identity?
-  /// Set while the place is missing: the entry that has to appear in the watched directory, which
+  /// Set while the target is missing: the entry that has to appear in the watched directory, which
   /// is the nearest existing parent.
   var awaited: FileName?
   var detection: ChangeDetection = .events
@@ -74,13 +74,13 @@ struct WatchEntry: Sendable {
   var lookState = LookState.none
 
   init(
-    _ place: Place?, events: WatchEvents, readsNames: Bool = true,
+    _ target: Target?, events: WatchEvents, readsNames: Bool = true,
     hear: @escaping @Sendable (WatchNews) -> Void
   ) {
-    self.place = place
+    self.target = target
     self.readsNames = readsNames
     self.events =
-      place == nil ? events : events.union([.selfDeleted, .selfMoved, .onlyDirectory])
+      target == nil ? events : events.union([.selfDeleted, .selfMoved, .onlyDirectory])
     self.hear = hear
   }
 
@@ -88,7 +88,7 @@ struct WatchEntry: Sendable {
 
   /// Whether each event to report changes the times of the file or directory itself.
   var showsInTimes: Bool {
-    events.isSubset(of: place == nil ? .inTimes.union(.attributes) : .inTimes)
+    events.isSubset(of: target == nil ? .inTimes.union(.attributes) : .inTimes)
   }
 
   /// Whether to look at it now. Entries that are not urgent share an iteration: half an interval joins
@@ -98,10 +98,10 @@ struct WatchEntry: Sendable {
     return nextLook <= now + (seen == nil ? .zero : interval / 2)
   }
 
-  /// The interval between looks at a polled place: it grows with the time since the last change, and
+  /// The interval between looks at a polled target: it grows with the time since the last change, and
   /// with the delay of the last looks, so that a thousand processes do not keep each other from looking.
   var interval: Duration {
-    let shortest = (isPolled ? place?.pollInterval : nil) ?? ChangeMonitor.pollInterval
+    let shortest = (isPolled ? target?.pollInterval : nil) ?? ChangeMonitor.pollInterval
     let calm = max(seen.map { $0.sinceChange / 5 } ?? .zero, delay * 4)
     return max(shortest, min(calm, ChangeMonitor.calmInterval))
   }
@@ -116,7 +116,7 @@ struct WatchEntry: Sendable {
 
   /// Whether the watched directory's parent reports its removal. The container's parent does not:
   /// anything may happen in it.
-  var hasWatchedParent: Bool { awaited == nil && place?.parents.isEmpty != true }
+  var hasWatchedParent: Bool { awaited == nil && target?.parents.isEmpty != true }
 
   /// Returns whether an event concerns this entry, because the inode's mask is the union of all its
   /// watchers' masks.

@@ -31,15 +31,15 @@ extension WatchTable {
   /// Notes that directories were moved or removed; returns the entries of them and below them.
   mutating func sought(afterLossOf paths: Set<String>, now: ContinuousClock.Instant) -> [ID] {
     // Most directories that are removed have no watcher here: the mailbox of a process that ends.
-    let paths = paths.filter { places[$0] != nil || parents[$0] != nil }
+    let paths = paths.filter { targets[$0] != nil || parents[$0] != nil }
     guard !paths.isEmpty else { return [] }
     // A moved directory is still watched, under its old number.
     for path in paths { lose(parent: path) }
     return entries.compactMap { id, entry in
-      guard let place = entry.place,
-        paths.contains(place.path) || place.parents.contains(where: paths.contains)
+      guard let target = entry.target,
+        paths.contains(target.path) || target.parents.contains(where: paths.contains)
       else { return nil }
-      noteRemoval(in: place.lane, now: now)
+      noteRemoval(in: target.lane, now: now)
       return id
     }
   }
@@ -72,11 +72,11 @@ extension WatchTable {
     }
   }
 
-  /// Notes that entries of ways were replaced, removed or moved; returns the places' entries.
+  /// Notes that entries of ways were replaced, removed or moved; returns the targets' entries.
   mutating func sought(afterChangeOf paths: Set<String>) -> [ID] {
     for path in paths { lose(way: path) }
     return entries.compactMap { id, entry in
-      entry.place?.way.map(paths.contains) == true ? id : nil
+      entry.target?.way.map(paths.contains) == true ? id : nil
     }
   }
 }

@@ -27,8 +27,8 @@ struct WatchTable {
 
   private let checkInterval: Duration
   private(set) var entries: [ID: WatchEntry] = [:]
-  /// The number of entries with each place.
-  private(set) var places: [String: Int] = [:]
+  /// The number of entries with each target.
+  private(set) var targets: [String: Int] = [:]
   /// The users of each of the kernel's watches.
   private var users: [Int32: Set<ID>] = [:]
   var parents: [String: Parent] = [:]
@@ -67,13 +67,13 @@ struct WatchTable {
   var count: Int { entries.count }
   /// For tests: the number of containers with a look under way.
   var lanesAtWork: Int { lanes.count }
-  /// For tests: the lanes of the places below a directory.
+  /// For tests: the lanes of the targets below a directory.
   func lanes(below directory: String) -> Set<String> {
-    Set(entries.values.compactMap(\.place).filter { $0.path.hasPrefix(directory) }.map(\.lane))
+    Set(entries.values.compactMap(\.target).filter { $0.path.hasPrefix(directory) }.map(\.lane))
   }
   /// For tests: whether an entry waits for a missing directory.
   func isAwaiting(_ path: String) -> Bool {
-    entries.values.contains { $0.place?.path == path && $0.awaited != nil }
+    entries.values.contains { $0.target?.path == path && $0.awaited != nil }
   }
 
   mutating func startThread() -> Bool { !exchange(&hasThread, with: true) }
@@ -118,9 +118,9 @@ struct WatchTable {
     openDescriptors()
     entries[nextID] = entry
     entries[nextID]?.lookState = .underWay
-    if let place = entry.place { places[place.path, default: 0] += 1 }
-    for parent in entry.place?.parents ?? [] { parents[parent, default: Parent()].users += 1 }
-    if let way = entry.place?.way { ways[way, default: Way()].users += 1 }
+    if let target = entry.target { targets[target.path, default: 0] += 1 }
+    for parent in entry.target?.parents ?? [] { parents[parent, default: Parent()].users += 1 }
+    if let way = entry.target?.way { ways[way, default: Way()].users += 1 }
     return nextID
   }
 
@@ -132,16 +132,16 @@ struct WatchTable {
     entries[id] = nil
     timed.remove(id)
     found[id] = nil
-    if let path = entry.place?.path {
-      places[path] = places[path].flatMap { $0 > 1 ? $0 - 1 : nil }
+    if let path = entry.target?.path {
+      targets[path] = targets[path].flatMap { $0 > 1 ? $0 - 1 : nil }
     }
-    for path in entry.place?.parents ?? [] {
+    for path in entry.target?.parents ?? [] {
       parents[path]?.users -= 1
       guard parents[path]?.users == 0 else { continue }
       lose(parent: path)
       parents[path] = nil
     }
-    if let way = entry.place?.way {
+    if let way = entry.target?.way {
       ways[way]?.users -= 1
       if ways[way]?.users == 0 {
         lose(way: way)
@@ -189,11 +189,11 @@ struct WatchTable {
 
   // MARK: Looks
 
-  /// Requests a look at a place.
+  /// Requests a look at a target.
   ///
   /// - Returns: Its lane if that needs a thread.
   private mutating func seek(_ id: ID) -> String? {
-    guard let entry = entries[id], let place = entry.place else { return nil }
+    guard let entry = entries[id], let target = entry.target else { return nil }
     // The next look of a polled one is known: nothing new, and the thread need not be woken after it.
     if entry.seen == nil {
       timed.remove(id)
@@ -206,8 +206,8 @@ struct WatchTable {
       return nil
     case .none:
       entries[id]?.lookState = .awaited
-      defer { lanes[place.lane, default: []].append(id) }
-      return lanes[place.lane] == nil ? place.lane : nil
+      defer { lanes[target.lane, default: []].append(id) }
+      return lanes[target.lane] == nil ? target.lane : nil
     }
   }
 
@@ -284,7 +284,7 @@ struct WatchTable {
 
   mutating func whatToWaitFor(now: ContinuousClock.Instant) -> ([Int32], ContinuousClock.Instant?) {
     var deadline = timed.compactMap { entries[$0]?.nextLook }.min()
-    if !places.isEmpty {
+    if !targets.isEmpty {
       let check = nextCheck ?? now.advanced(by: checkInterval)
       nextCheck = check
       deadline = min(deadline ?? check, check)
@@ -333,7 +333,7 @@ struct WatchTable {
     var actions = Actions()
     for id in timed where entries[id]?.isDue(now) == true {
       guard let entry = entries[id],
-        entry.place == nil || entry.isPolled && entry.number != nil && entry.awaited == nil
+        entry.target == nil || entry.isPolled && entry.number != nil && entry.awaited == nil
       else {
         events.sought.insert(id)
         if entries[id]?.seen != nil { setNextLook(id, now: now) }
@@ -378,7 +378,7 @@ struct WatchTable {
     for path in Array(parents.keys) { lose(parent: path) }
     for path in Array(ways.keys) { lose(way: path) }
     // The lost events may include the end of a directory whose inode number was reused since.
-    for id in Array(entries.keys) where entries[id]?.place != nil { lose(id) }
+    for id in Array(entries.keys) where entries[id]?.target != nil { lose(id) }
     events.sought.formUnion(entries.keys)
     events.news = entries.mapValues { _ in .everything }
   }
@@ -399,8 +399,8 @@ struct WatchTable {
         if FileName(event: name) == awaited { events.sought.insert(id) }
         continue
       }
-      if isEnd, let place = entry.place {
-        noteRemoval(in: place.lane, now: now)
+      if isEnd, let target = entry.target {
+        noteRemoval(in: target.lane, now: now)
         // Reported after the look, because in another directory everything is new.
         events.news[id] = nil
         lose(id)

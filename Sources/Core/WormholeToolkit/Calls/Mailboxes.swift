@@ -57,7 +57,7 @@ extension Mailbox {
 
 /// A writer into one mailbox, whose owner is the other end of calls. It keeps the order of posts made
 /// one after another. Thread-safe.
-package protocol MailboxWriter: AnyObject, Placed {
+package protocol MailboxWriter: AnyObject, Located {
   /// Posts an entry; see `post(_:until:)` with a value.
   func post(_ bytes: [UInt8], until deadline: ContinuousClock.Instant?) throws -> PostOutcome
 }

@@ -143,14 +143,14 @@ private struct TreeCopyVisitor: TreeVisitor {
   // The metadata of directories that were entered and not yet left, to be set on leaving.
   var metadata: [FileMetadata] = []
 
-  mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Void? {
+  mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePosition) throws -> Void? {
     guard !leavesOut(entry.name) else { return nil }
     try entries.check()
     if entry.isDirectory ?? isDirectory(entry.name, at: place.rawValue) { return () }
     return try copyEntry(entry.name, at: place)
   }
 
-  mutating func enter(_ name: FileName, _ mark: Void, at place: TreePlace) throws
+  mutating func enter(_ name: FileName, _ mark: Void, at place: TreePosition) throws
     -> SharedDescriptor?
   {
     try entries.check()
@@ -177,7 +177,7 @@ private struct TreeCopyVisitor: TreeVisitor {
     return source
   }
 
-  mutating func leave(_ name: FileName, at place: TreePlace?) throws {
+  mutating func leave(_ name: FileName, at place: TreePosition?) throws {
     let path = place.map { $0.path.appending(name) } ?? TreePath(name)
     let done = try targetDirectory(path)
     let kept = metadata.removeLast()
@@ -196,7 +196,7 @@ extension TreeCopyVisitor {
   }
 
   /// - Returns: nil, unless the entry has become a directory, which must then be entered.
-  private mutating func copyEntry(_ name: FileName, at place: TreePlace) throws -> Void? {
+  private mutating func copyEntry(_ name: FileName, at place: TreePosition) throws -> Void? {
     let to = try targetDirectory(place.path)
     do {
       // A copy, because it changes in the closure.

@@ -122,7 +122,7 @@ private struct TreeManifestVisitor: TreeVisitor {
       tolerating(Errno.noDirectory, SharedDescriptor(openDirectory(name, at: directory))))
   }
 
-  mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Int? {
+  mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePosition) throws -> Int? {
     guard !leavesOut(entry.name) else { return nil }
     guard
       let status = try manifestStatus(
@@ -138,7 +138,7 @@ private struct TreeManifestVisitor: TreeVisitor {
     return status.kind == .directory ? index : nil
   }
 
-  mutating func enter(_ name: FileName, _ mark: Int, at place: TreePlace) throws
+  mutating func enter(_ name: FileName, _ mark: Int, at place: TreePosition) throws
     -> SharedDescriptor?
   {
     // Vanished, or replaced, after its name was read: it counts as an empty directory.
@@ -152,7 +152,7 @@ private struct TreeManifestVisitor: TreeVisitor {
     }
   }
 
-  mutating func leave(_ name: FileName, at place: TreePlace?) throws {
+  mutating func leave(_ name: FileName, at place: TreePosition?) throws {
     entered.removeLast()
   }
 

@@ -17,7 +17,7 @@ package enum TreeSynchronization {
   }
 
   private struct Visitor: TreeVisitor {
-    mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Void? {
+    mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePosition) throws -> Void? {
       switch try fileStatus(entry.name, at: place.rawValue).kind {
       case .directory: return ()
       case .regular:
@@ -29,7 +29,7 @@ package enum TreeSynchronization {
     }
 
     mutating func enter(
-      _ name: FileName, _ mark: Void, at place: TreePlace
+      _ name: FileName, _ mark: Void, at place: TreePosition
     ) throws -> SharedDescriptor? {
       let directory = SharedDescriptor(try openDirectory(name, at: place.rawValue))
       try directory.descriptor.synchronize()

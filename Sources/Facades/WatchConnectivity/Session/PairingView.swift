@@ -12,10 +12,10 @@ struct PairingView: Sendable {
   private let name: String
 
   /// - Complexity: reads one file, on a watch two.
-  init(_ place: SessionPlace) throws {
-    phone = try place.phonePairing.state()
-    watch = place.watchPairing.map { pairing in Result { try pairing.state() } }
-    name = place.peer.name
+  init(_ setup: SessionSetup) throws {
+    phone = try setup.phonePairing.state()
+    watch = setup.watchPairing.map { pairing in Result { try pairing.state() } }
+    name = setup.peer.name
   }
 
   /// On the phone: the active watch; nil on a watch.
@@ -91,17 +91,17 @@ struct CounterpartState: Sendable, Equatable {
   /// - Returns: nil if a part cannot be read for the moment, which is reported: that is not a
   ///   change. A damaged part counts as absent.
   init?(_ link: SessionLink, _ reachability: PeerReachability?) {
-    let place = link.place
-    if place.role == .phone { watch = Watch() }
+    let setup = link.setup
+    if setup.role == .phone { watch = Watch() }
     do {
-      let pairing = try PairingView(place)
+      let pairing = try PairingView(setup)
       watch?.isPaired = pairing.isPaired
       watch?.isAppInstalled = pairing.activeWatch?.isAppInstalled ?? false
       watch?.isComplicationEnabled = pairing.activeWatch?.isComplicationEnabled ?? false
       isCompanionAppInstalled = try pairing.hasPhoneApp()
       isReachable =
-        try reachability.map(place.accepts) == true && pairing.allows(link.counterpart)
-      watch?.remainingTransfers = try pairing.remainingComplicationTransfers(in: place)
+        try reachability.map(setup.accepts) == true && pairing.allows(link.counterpart)
+      watch?.remainingTransfers = try pairing.remainingComplicationTransfers(in: setup)
     } catch {
       Diagnostics.report(error)
       if WormholeError.maySucceedLater(error) { return nil }

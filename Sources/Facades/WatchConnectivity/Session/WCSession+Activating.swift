@@ -6,13 +6,13 @@ import WormholeSystem
 extension WCSession {
   /// Begins the session; see `activate()`.
   func beginSession() {
-    let place: SessionPlace
+    let setup: SessionSetup
     do {
       guard !state.withLock({ $0.hasEnded }) else {
         throw WCError(
           .sessionNotActivated, reason: "This session was ended; ask for WCSession.default again.")
       }
-      place = try placed()
+      setup = try configured()
     } catch {
       return queue.async {
         self.notify { $0.session(self, activationDidCompleteWith: .notActivated, error: error) }
@@ -23,7 +23,7 @@ extension WCSession {
         WCError(.sessionMissingDelegate, reason: "Set the session's delegate before activate()."))
     }
     switch state.withLock({ $0.activate() }) {
-    case .begin: begin { await self.open(place) }
+    case .begin: begin { await self.open(setup) }
     case .confirm:
       queue.async {
         self.notify { $0.session(self, activationDidCompleteWith: .activated, error: nil) }
@@ -32,24 +32,24 @@ extension WCSession {
     }
   }
 
-  private func open(_ place: SessionPlace) async {
+  private func open(_ setup: SessionSetup) async {
     // For all three roles: another process may have only one of them.
-    let deadline = ContinuousClock.now + SessionPlace.patience
+    let deadline = ContinuousClock.now + SessionSetup.patience
     do {
-      try await place.peer.activate(until: deadline)
+      try await setup.peer.activate(until: deadline)
       try await Blocking.run {
         // No link is current, so no delegate has a file. An obstacle that another member of the
         // container left does not keep this side from its peers.
-        Diagnostics.reporting { try Inbox(place).clear() }
-        if place.role == .phone { Diagnostics.reporting { try WatchDirectory.sweep(place) } }
+        Diagnostics.reporting { try Inbox(setup).clear() }
+        if setup.role == .phone { Diagnostics.reporting { try WatchDirectory.sweep(setup) } }
       }
-      let link = try await SessionLink(self, place, until: deadline)
+      let link = try await SessionLink(self, setup, until: deadline)
       queue.async { self.begin(link) }
     } catch {
       let error = WCError(error, of: .activation)
       queue.async {
         // The activation may have begun: no peer may then find this side reachable.
-        place.peer.close()
+        setup.peer.close()
         self.state.withLock { $0.isActivating = false }
         self.notify { $0.session(self, activationDidCompleteWith: .notActivated, error: error) }
       }
@@ -72,7 +72,7 @@ extension WCSession {
   /// The phone's active watch differs from the link's; on the session's queue.
   func change(from link: SessionLink) {
     guard change(link, onlyActivated: true, { $0.activation = .inactive }) else { return }
-    if let counterpart = link.counterpart { link.place.peer.cancelCalls(to: counterpart) }
+    if let counterpart = link.counterpart { link.setup.peer.cancelCalls(to: counterpart) }
     notifyObservers()
     notify { $0.sessionDidBecomeInactive(self) }
     begin {
@@ -85,7 +85,7 @@ extension WCSession {
     link.end()
     // It was lost meanwhile, and the session may have another one.
     guard state.withLock({ $0.link === link }) else { return }
-    link.place.peer.close()
+    link.setup.peer.close()
     let activatesAgain = state.withLock { state in
       (state.activation, state.link) = (.notActivated, nil)
       defer { state.activatesAgain = false }
@@ -102,7 +102,7 @@ extension WCSession {
     link.end()
     begin {
       do {
-        let next = try await SessionLink(self, link.place)
+        let next = try await SessionLink(self, link.setup)
         self.queue.async {
           guard self.change(link, onlyActivated: true, { $0.link = next }) else {
             return next.end()
@@ -122,7 +122,7 @@ extension WCSession {
     let isLost = change(link) { ($0.activation, $0.link) = (.notActivated, nil) }
     guard isLost else { return }
     link.end()
-    link.place.peer.close()
+    link.setup.peer.close()
     let error = WCError(error, of: .activation)
     notifyObservers()
     notify { $0.session(self, activationDidCompleteWith: .notActivated, error: error) }

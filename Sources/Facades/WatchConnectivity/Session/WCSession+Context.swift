@@ -36,9 +36,9 @@ extension WCSession {
   func context(
     _ read: (PeerSession, String) throws -> PropertyListValue?
   ) throws -> [String: Any] {
-    guard let place = knownPlace,
-      let counterpart = try link?.counterpart ?? PairingView(place).counterpart
+    guard let setup = validSetup,
+      let counterpart = try link?.counterpart ?? PairingView(setup).counterpart
     else { return [:] }
-    return Payload.objects(try read(place.peer, counterpart)) ?? [:]
+    return Payload.objects(try read(setup.peer, counterpart)) ?? [:]
   }
 }

@@ -12,12 +12,12 @@ extension WCSession {
   }
 
   func ask<Answer>(
-    _ otherwise: Answer, _ body: (SessionPlace, PairingView) throws -> Answer
+    _ otherwise: Answer, _ body: (SessionSetup, PairingView) throws -> Answer
   ) -> Answer {
-    guard let place = knownPlace else { return otherwise }
+    guard let setup = validSetup else { return otherwise }
     // The first watch counts only once the session has a link to it: nothing can be sent before.
-    if place.role == .phone, let link, link.counterpart == nil { return otherwise }
-    return Diagnostics.reporting(otherwise: otherwise) { try body(place, PairingView(place)) }
+    if setup.role == .phone, let link, link.counterpart == nil { return otherwise }
+    return Diagnostics.reporting(otherwise: otherwise) { try body(setup, PairingView(setup)) }
   }
 
   // MARK: Before sending
@@ -29,7 +29,7 @@ extension WCSession {
     /// The pairing that allows it.
     let pairing: PairingView
 
-    var peer: PeerSession { link.place.peer }
+    var peer: PeerSession { link.setup.peer }
   }
 
   /// - Throws: `WCError`: the reason why nothing can be sent.
@@ -43,7 +43,7 @@ extension WCSession {
     guard delegate != nil else { throw WCError(.sessionMissingDelegate) }
     guard let link else { throw WCError(.sessionNotActivated) }
     // A transfer is a change, so it recreates a removed group.
-    let pairing = try link.place.container.changing { try PairingView(link.place) }
+    let pairing = try link.setup.container.changing { try PairingView(link.setup) }
     return Route(
       link: link, counterpart: try pairing.receiver(link.counterpart), pairing: pairing)
   }
@@ -60,14 +60,14 @@ extension WCSession {
     }
     let reachability = try route.peer.reachability(of: route.counterpart)
     // A request to a watch would start it; one to the phone may.
-    guard route.link.place.accepts(reachability) else {
+    guard route.link.setup.accepts(reachability) else {
       throw WCError(.notReachable, reason: WCError.sentence(reachability.reason))
     }
     return (route, reachability)
   }
 }
 
-extension SessionPlace {
+extension SessionSetup {
   /// Whether a counterpart with this reachability gets a message.
   func accepts(_ reachability: PeerReachability) -> Bool {
     switch reachability {
@@ -79,8 +79,8 @@ extension SessionPlace {
 }
 
 extension PairingView {
-  func remainingComplicationTransfers(in place: SessionPlace) throws -> Int {
+  func remainingComplicationTransfers(in setup: SessionSetup) throws -> Int {
     guard let watch = watchInQuestion, watch.isComplicationEnabled else { return 0 }
-    return try ComplicationTransfers(place.container, watch: watch.name).remaining()
+    return try ComplicationTransfers(setup.container, watch: watch.name).remaining()
   }
 }

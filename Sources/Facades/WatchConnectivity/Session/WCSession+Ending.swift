@@ -49,7 +49,7 @@ extension WCSession {
   ) throws(WCError) -> WCSession {
     do {
       return WCSession(
-        try SessionPlace(
+        try SessionSetup(
           role: role, container: container, watchName: watchName, replyTimeout: replyTimeout))
     } catch {
       throw WCError(error, of: .activation)
@@ -107,7 +107,7 @@ extension WCSession {
       return state.link
     }
     link?.end()
-    if let peer = placeIfKnown?.peer {
+    if let peer = setupIfKnown?.peer {
       peer.close()
       // Its handler holds this session.
       peer.refuseRequests()

@@ -108,7 +108,7 @@ extension WCSession {
       let (route, reachability) = try routeToReachable()
       route.peer.request(
         payload, to: route.counterpart, reachability, expectsReply: handlers.expectsReply,
-        until: .now + min(time ?? .seconds(Int64.max), route.link.place.replyTimeout), on: queue
+        until: .now + min(time ?? .seconds(Int64.max), route.link.setup.replyTimeout), on: queue
       ) { result in self.withDefault { handlers.end(result) } }
     } catch {
       queue.async { self.withDefault { handlers.end(.failure(error)) } }

@@ -54,20 +54,20 @@ open class WCSession: NSObject, @unchecked Sendable {
   let observers = KeyValueObservers(of: WCSession.observable)
   let courses = TransferCourses()
   /// Nil until `configure` or the environment sets it.
-  private let place: Mutex<Result<SessionPlace, WCError>?>
+  private let setup: Mutex<Result<SessionSetup, WCError>?>
   /// The object over the session that lasts as long as the session does.
   let layer = Mutex<(any AnyObject & Sendable)?>(nil)
 
-  /// - Parameter place: nil for the place that `configure` or the environment sets.
-  init(_ place: SessionPlace?) {
-    self.place = Mutex(place.map { .success($0) })
+  /// - Parameter setup: nil for the one that `configure` or the environment sets.
+  init(_ setup: SessionSetup?) {
+    self.setup = Mutex(setup.map { .success($0) })
     state = Mutex(State())
   }
 
   /// A session for a test, which overrides what the code under test calls. The rest acts as in the
   /// session of a process that has no place. An app uses `WCSession.default`.
   public override init() {
-    place = Mutex(nil)
+    setup = Mutex(nil)
     state = Mutex(State())
     super.init()
   }
@@ -90,14 +90,14 @@ open class WCSession: NSObject, @unchecked Sendable {
     role: Role, container: SharedContainer, watchName: String = "watch",
     replyTimeout: Duration = .seconds(300)
   ) {
-    let place = Result {
-      try SessionPlace(
+    let setup = Result {
+      try SessionSetup(
         role: role, container: container, watchName: watchName, replyTimeout: replyTimeout)
     }.mapError { WCError($0, of: .activation) }
-    let isSet = ofProcess.place.withLock { known in
+    let isSet = ofProcess.setup.withLock { known in
       // A place that is wrong or missing gives way: no session was used there.
       if case .success? = known { return false }
-      known = place
+      known = setup
       return true
     }
     if isSet { return }
@@ -114,7 +114,7 @@ open class WCSession: NSObject, @unchecked Sendable {
   /// If not, `activate()` reports the reason to the delegate. An incomplete or wrong environment is
   /// also an event of `Diagnostics`, once, because a program without a session mostly
   /// continues silently.
-  open class func isSupported() -> Bool { WCSession.default.knownPlace != nil }
+  open class func isSupported() -> Bool { WCSession.default.validSetup != nil }
 
   /// The one session of this process.
   ///
@@ -123,16 +123,16 @@ open class WCSession: NSObject, @unchecked Sendable {
   open class var `default`: WCSession { current }
 
   /// This process's side; nil without support. Apple's code asks `#if os(iOS)`.
-  public var role: Role? { knownPlace?.role }
+  public var role: Role? { validSetup?.role }
 
   /// Where the session is; the environment is read once.
-  func placed() throws(WCError) -> SessionPlace {
-    let (result, isFirst) = place.withLock { place -> (Result<SessionPlace, WCError>, Bool) in
-      if let place { return (place, false) }
+  func configured() throws(WCError) -> SessionSetup {
+    let (result, isFirst) = setup.withLock { setup -> (Result<SessionSetup, WCError>, Bool) in
+      if let setup { return (setup, false) }
       let result = Result {
-        try SessionPlace(environment: ProcessInfo.processInfo.environment)
+        try SessionSetup(environment: ProcessInfo.processInfo.environment)
       }.mapError { WCError($0, of: .activation) }
-      place = result
+      setup = result
       return (result, true)
     }
     if isFirst, case .failure(let error) = result { Self.complain(error) }
@@ -149,14 +149,14 @@ open class WCSession: NSObject, @unchecked Sendable {
   }
 
   /// The session's place, if it was asked for before.
-  var placeIfKnown: SessionPlace? {
-    guard case .success(let place) = place.withLock({ $0 }) else { return nil }
-    return place
+  var setupIfKnown: SessionSetup? {
+    guard case .success(let setup) = setup.withLock({ $0 }) else { return nil }
+    return setup
   }
 
-  var knownPlace: SessionPlace? {
+  var validSetup: SessionSetup? {
     // Properties cannot report the error; `activate()` reports it to the delegate.
-    try? placed()
+    try? configured()
   }
 
   // MARK: Delegate and state
@@ -206,16 +206,16 @@ open class WCSession: NSObject, @unchecked Sendable {
   /// On the phone: how often `transferCurrentComplicationUserInfo` may still start the watch's app
   /// today (UTC); 0 while the complication is not enabled.
   open var remainingComplicationUserInfoTransfers: Int {
-    ask(0) { place, pairing in try pairing.remainingComplicationTransfers(in: place) }
+    ask(0) { setup, pairing in try pairing.remainingComplicationTransfers(in: setup) }
   }
 
   /// On the phone: a directory for the active watch's data, made at the first use; nil if no watch
   /// is active or the active watch does not have the app. The first `activate()` after the watch
   /// was unpaired, or its app removed, deletes it.
   open var watchDirectoryURL: URL? {
-    ask(nil) { place, pairing in
+    ask(nil) { setup, pairing in
       guard let watch = pairing.activeWatch, watch.isAppInstalled else { return nil }
-      return try WatchDirectory.url(of: watch.name, in: place)
+      return try WatchDirectory.url(of: watch.name, in: setup)
     }
   }
 
@@ -236,9 +236,9 @@ open class WCSession: NSObject, @unchecked Sendable {
     guard activationState == .activated, let link, let counterpart = link.counterpart else {
       return false
     }
-    let isReachable = ask(false) { place, pairing in
+    let isReachable = ask(false) { setup, pairing in
       guard try pairing.allows(counterpart) else { return false }
-      return place.accepts(try place.peer.reachability(of: counterpart))
+      return setup.accepts(try setup.peer.reachability(of: counterpart))
     }
     link.answered(isReachable: isReachable)
     return isReachable

@@ -156,7 +156,7 @@ extension AccessSurvey {
     let locked: Set<UInt64>
     var found: [(path: ItemPath, isSite: Bool)] = []
 
-    mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Void? {
+    mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePosition) throws -> Void? {
       let isSite = ItemSite.isSite(entry.name)
       if isSite || locked.contains(entry.inode) {
         let below = FileName(bytes: place.path.appending(entry.name).bytes)
@@ -168,7 +168,7 @@ extension AccessSurvey {
     }
 
     mutating func enter(
-      _ name: FileName, _ mark: Void, at place: TreePlace
+      _ name: FileName, _ mark: Void, at place: TreePosition
     ) throws -> SharedDescriptor? {
       // Gone, or another user's: no process of this user can be in it.
       try tolerating(

@@ -65,7 +65,7 @@ struct ZipFile {
     try add(path.bytes + [slash], try open.descriptor.status()) { _, _ in }
   }
 
-  private mutating func addFile(_ name: FileName, at place: TreePlace) throws {
+  private mutating func addFile(_ name: FileName, at place: TreePosition) throws {
     let opened = try tolerating(
       Self.vanished,
       SharedDescriptor(
@@ -86,7 +86,7 @@ struct ZipFile {
   }
 
   private mutating func addLink(
-    _ name: FileName, _ status: FileStatus, at place: TreePlace
+    _ name: FileName, _ status: FileStatus, at place: TreePosition
   ) throws {
     let target = try tolerating(Self.vanished, linkTarget(name, at: place.rawValue))
     guard let target else { return }
@@ -126,7 +126,7 @@ struct ZipFile {
 }
 
 extension ZipFile: TreeVisitor {
-  mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Void? {
+  mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePosition) throws -> Void? {
     guard !ItemSite.isSite(entry.name) else { return nil }
     try check()
     return try reporting("zip", path: place.path.appending(entry.name).text) {
@@ -142,7 +142,7 @@ extension ZipFile: TreeVisitor {
   }
 
   mutating func enter(
-    _ name: FileName, _ mark: Void, at place: TreePlace
+    _ name: FileName, _ mark: Void, at place: TreePosition
   ) throws -> SharedDescriptor? {
     let path = place.path.appending(name)
     return try reporting("zip", path: path.text) {

@@ -9,7 +9,7 @@ import WormholeSystem
 ///
 /// **First the intention, then the content.** `transfer` stores the intention to send in the
 /// sender's own queue `outgoing`, and returns. This queue's consumer, one process of that name at a
-/// time, copies the content into an attachment (`AttachmentPlace`) of the peer's queue `files`,
+/// time, copies the content into an attachment (`AttachmentLayout`) of the peer's queue `files`,
 /// stores the entry that names it, and only then acknowledges the intention. So the name's next
 /// process repeats a transfer that a killed process has begun; a stopped process is replaced.
 ///

@@ -36,18 +36,18 @@ struct CommandDescription: Sendable {
     return command
   }
 
-  var positionals: [ArgumentDescription] { arguments.filter { $0.place == .operand } }
+  var positionals: [ArgumentDescription] { arguments.filter { $0.role == .operand } }
 
   /// All options that are accepted.
-  var options: [ArgumentDescription] { arguments.filter { $0.place == .option } }
+  var options: [ArgumentDescription] { arguments.filter { $0.role == .option } }
 
   var shownOptions: [ArgumentDescription] { options.filter { !$0.isHidden } }
 
   /// `-- COMMAND…`: the words after `--` are the command line of another program, taken verbatim.
-  var tail: ArgumentDescription? { arguments.first { $0.place == .tail } }
+  var tail: ArgumentDescription? { arguments.first { $0.role == .tail } }
 
   /// The arguments after the options: the operands, and the other program's command line.
-  var operands: [ArgumentDescription] { arguments.filter { $0.place != .option } }
+  var operands: [ArgumentDescription] { arguments.filter { $0.role != .option } }
 
   var shownSubcommands: [CommandDescription] { subcommands.filter { !$0.isHidden } }
 
@@ -57,12 +57,12 @@ struct CommandDescription: Sendable {
 }
 
 struct ArgumentDescription: Sendable {
-  enum Place {
+  enum Role {
     /// An operand is known by its place, an option by its name, and the tail is all after `--`.
     case operand, option, tail
   }
 
-  let place: Place
+  let role: Role
   /// Of an option without the leading dashes.
   let name: String
   let help: String
@@ -94,11 +94,11 @@ struct ArgumentDescription: Sendable {
   }
 
   static func operand(_ name: String, _ kind: ValueKind = .text, help: String) -> Self {
-    Self(place: .operand, name: name, help: help, kind: kind)
+    Self(role: .operand, name: name, help: help, kind: kind)
   }
 
   static func optional(_ name: String, _ kind: ValueKind = .text, help: String) -> Self {
-    Self(place: .operand, name: name, help: help, kind: kind, isOptional: true)
+    Self(role: .operand, name: name, help: help, kind: kind, isOptional: true)
   }
 
   static func list(
@@ -106,14 +106,14 @@ struct ArgumentDescription: Sendable {
     help: String
   ) -> Self {
     Self(
-      place: .operand, name: name, help: help, kind: kind, isOptional: isOptional,
+      role: .operand, name: name, help: help, kind: kind, isOptional: isOptional,
       isRepeating: true, markers: markers)
   }
 
   static func flag(
     _ name: String, letter: Character? = nil, help: String
   ) -> Self {
-    Self(place: .option, name: name, help: help, letter: letter)
+    Self(role: .option, name: name, help: help, letter: letter)
   }
 
   /// - Parameter valueName: Stands for the value in the help; nil for the kind's own name.
@@ -122,7 +122,7 @@ struct ArgumentDescription: Sendable {
     standard: String? = nil, isRequired: Bool = false, help: String, isRepeating: Bool = false
   ) -> Self {
     Self(
-      place: .option, name: name, help: help, kind: kind, letter: letter,
+      role: .option, name: name, help: help, kind: kind, letter: letter,
       valueName: valueName ?? kind.name, standard: standard, isRequired: isRequired,
       isRepeating: isRepeating)
   }
@@ -133,7 +133,7 @@ struct ArgumentDescription: Sendable {
   static func command(
     _ name: String = "command", help: String, replacedBy option: String? = nil
   ) -> Self {
-    Self(place: .tail, name: name, help: help, isRepeating: true, replacement: option)
+    Self(role: .tail, name: name, help: help, isRepeating: true, replacement: option)
   }
 
   /// - Parameter noun: What the command is run for, and gets on standard input: "value".
@@ -143,12 +143,12 @@ struct ArgumentDescription: Sendable {
 
   /// A command that may be missing.
   static func command(_ help: String) -> Self {
-    Self(place: .tail, name: "command", help: help, isOptional: true, isRepeating: true)
+    Self(role: .tail, name: "command", help: help, isOptional: true, isRepeating: true)
   }
 
   /// The form of an operand in a usage line: `<a>`, `[<a>]`, `<a> ...`, `-- <a> ...`.
   var synopsis: String {
-    let form = (place == .tail ? "-- " : "") + "<\(name)>" + (isRepeating ? " ..." : "")
+    let form = (role == .tail ? "-- " : "") + "<\(name)>" + (isRepeating ? " ..." : "")
     return isOptional ? "[\(form)]" : form
   }
 

@@ -16,13 +16,13 @@ struct CommandListing: Encodable {
 
 extension ArgumentDescription: Encodable {
   func encode(to encoder: any Encoder) throws {
-    let isOption = place == .option
+    let isOption = role == .option
     let members: JSONObject = [
       "name": isOption ? "--\(name)" : name, "help": help, "letter": letter.map { "-\($0)" },
       "value": isOption && kind != nil ? valueName : nil,
       "values": kind.flatMap { $0.choices.isEmpty ? nil : $0.choices },
       "standard": standard, "isRequired": isOption ? isRequired : !isOptional,
-      "isRepeated": isRepeating, "isCommandLine": place == .tail,
+      "isRepeated": isRepeating, "isCommandLine": role == .tail,
     ]
     try members.encode(to: encoder)
   }

@@ -158,7 +158,7 @@ struct ContainerSelection: Sendable {
     environment.report("\(subject) has no container yet; \(try hint())waiting for its first use")
     // At once, because what the first user removes again is never seen.
     let latch = WakeLatch()
-    let watch = try watchPlace { latch.raise() }
+    let watch = try watchLocation { latch.raise() }
     defer { watch?.cancel() }
     while true {
       if let container = try existing() { return (container, true) }
@@ -168,7 +168,7 @@ struct ContainerSelection: Sendable {
   }
 
   /// Watches the container's directory, which need not exist; nil if it is not in a directory.
-  private func watchPlace(_ hear: @escaping @Sendable () -> Void) throws -> Watch? {
+  private func watchLocation(_ hear: @escaping @Sendable () -> Void) throws -> Watch? {
     let location = try place().location
     guard !Engines.isMeant(by: location) else { return nil }
     let path = try SharedContainer.absolute(location)

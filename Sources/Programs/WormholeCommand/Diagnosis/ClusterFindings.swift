@@ -37,7 +37,7 @@ struct ClusterFindings {
 
   /// The findings about a cluster whose container cannot be opened; none for a directory.
   static func ofMembers(at location: String) throws -> [Finding] {
-    guard let place = try Engines.location(location) as? any ClusterPlace else { return [] }
+    guard let place = try Engines.location(location) as? any ClusterLocation else { return [] }
     return of(try place.members(), of: ContainerReport(path: Engines.withoutPassword(location)))
   }
 

@@ -38,8 +38,8 @@ struct Disturbance: Sendable {
 
 /// A stop or a kill between two system calls, which only debug builds can inject.
 struct Interruption: Sendable {
-  /// The place of the interruption: a moment in which the lease's rules matter, or any moment.
-  enum Place: Sendable, Equatable {
+  /// The point of the interruption: a moment in which the lease's rules matter, or any moment.
+  enum Point: Sendable, Equatable {
     /// The lease is locked, but does not name its holder yet.
     case beforeDeclaring
     /// Everything is written and nothing is visible.
@@ -52,32 +52,32 @@ struct Interruption: Sendable {
     case call(Int)
   }
 
-  let place: Place
+  let point: Point
   let isFatal: Bool
 
   static func random(using random: inout SeededGenerator) -> Interruption? {
-    let place: Place
+    let point: Point
     switch Int.random(in: 0..<1_000, using: &random) {
-    case 0..<10: place = .beforeDeclaring
-    case 10..<20: place = .beforePublishing
-    case 20..<25: place = .afterRename
-    case 25..<45: place = .call(Int.random(in: 0..<40, using: &random))
+    case 0..<10: point = .beforeDeclaring
+    case 10..<20: point = .beforePublishing
+    case 20..<25: point = .afterRename
+    case 25..<45: point = .call(Int.random(in: 0..<40, using: &random))
     // Few operations take over a lease, so most of these have no effect.
-    case 45..<345: place = .afterTakingAway
+    case 45..<345: point = .afterTakingAway
     default: return nil
     }
-    return Interruption(place: place, isFatal: random.chance(10))
+    return Interruption(point: point, isFatal: random.chance(10))
   }
 
   #if DEBUG
     func during<Result>(_ operation: () throws -> Result) throws -> Result {
-      // The last calls, which identify a place; nil after an interruption, because one is enough.
+      // The last calls, which identify a point; nil after an interruption, because one is enough.
       let trail = Mutex<[SystemCall]?>([])
       let plan = Faults.Plan { call, index in
         trail.withLock { trail in
           guard let last = trail else { return .proceed }
           trail = last.suffix(1) + [call]
-          guard place.isAt(call, index: index, after: last.last, last.dropLast().last) else {
+          guard point.isAt(call, index: index, after: last.last, last.dropLast().last) else {
             return .proceed
           }
           trail = nil
@@ -90,7 +90,7 @@ struct Interruption: Sendable {
 }
 
 #if DEBUG
-  extension Interruption.Place {
+  extension Interruption.Point {
     fileprivate func isAt(
       _ call: SystemCall, index: Int, after last: SystemCall?, _ secondToLast: SystemCall?
     ) -> Bool {

@@ -102,7 +102,7 @@ struct EtcdLogTests {
     let etcd = try #require(log.container.engine as? EtcdContainer)
     // As if the first two had been appended long ago.
     for number in 1...2 {
-      let key = EtcdLogPlace.key(number, of: "l", in: etcd)
+      let key = EtcdOpenLog.key(number, of: "l", in: etcd)
       let item = try #require(try etcd.item(key))
       var bytes = item.value
       let now = try #require(PublicationRecord.take(from: &bytes)?.publisher)
@@ -135,7 +135,7 @@ struct EtcdLogTests {
         EtcdTransaction(
           if: [.exists(etcd.formatKey)], then: [.put(key: key, value: value)]))
     }
-    try put(EtcdLogPlace.key(2, of: "l", in: etcd), Array("bplist00 no".utf8))
+    try put(EtcdOpenLog.key(2, of: "l", in: etcd), Array("bplist00 no".utf8))
     try put(etcd.key(.log, "l", part: "/m/x"), [1])
     try put(etcd.key(.log, "l", part: "/m/ffffffffffffffff"), [1])
     let reader = try log.read()
@@ -146,7 +146,7 @@ struct EtcdLogTests {
     // A head that is not ours, and a number that is taken: no message is overwritten.
     try put(etcd.key(.log, "l", part: "/h"), Array("no number".utf8))
     #expect(try self.log("there").append(7) == 5)
-    try put(EtcdLogPlace.key(6, of: "l", in: etcd), PropertyListValue(8).binaryBytes())
+    try put(EtcdOpenLog.key(6, of: "l", in: etcd), PropertyListValue(8).binaryBytes())
     #expect(try log.append(9) == 7)
     #expect(try drain(log.read()) == [0, 2, 3, 7, 8, 9])
     // A head that no log reaches.

@@ -226,7 +226,7 @@ struct ContainerMonitorTests {
 extension DirectoryMonitor {
   /// The size of its memory of names.
   fileprivate var remembered: Int {
-    scan.withLock { $0.seen.values.filter { $0.place != nil }.reduce(0) { $0 + $1.size } }
+    scan.withLock { $0.seen.values.filter { $0.owner != nil }.reduce(0) { $0 + $1.size } }
   }
 }
 

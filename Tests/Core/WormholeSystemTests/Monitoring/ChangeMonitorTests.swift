@@ -175,8 +175,8 @@ struct ChangeMonitorTests: MonitorScene {
 
   /// Adds a watch to a monitor without a thread; the test runs its iterations.
   private func insert(_ path: String, into monitor: ChangeMonitor, _ signals: Heard<Int>) {
-    let place = WatchEntry.Place(path: path, parents: [], prepare: {})
-    _ = monitor.insert(WatchEntry(place, events: .content) { _ in signals.add(1) }, at: place)
+    let target = WatchEntry.Target(path: path, parents: [], prepare: {})
+    _ = monitor.insert(WatchEntry(target, events: .content) { _ in signals.add(1) }, at: target)
   }
 
   @Test("compares a watched directory with its path once a minute, even without an event")

@@ -69,8 +69,8 @@ struct PollingTests: MonitorScene {
 
   @Test("looks no more often at what it polls than its watch asks for")
   func pollInterval() {
-    let place = WatchEntry.Place(path: "/a", parents: [], pollInterval: .seconds(1), prepare: {})
-    var entry = WatchEntry(place, events: [.movedTo], hear: { _ in })
+    let target = WatchEntry.Target(path: "/a", parents: [], pollInterval: .seconds(1), prepare: {})
+    var entry = WatchEntry(target, events: [.movedTo], hear: { _ in })
     #expect(entry.interval == ChangeMonitor.pollInterval)
     entry.detection = .polling(reason: "no instance")
     #expect(entry.interval == .seconds(1))
@@ -81,8 +81,8 @@ struct PollingTests: MonitorScene {
 
   @Test("looks less often while its looks come late, because others look as often")
   func late() {
-    let place = WatchEntry.Place(path: "/a", parents: [], prepare: {})
-    var entry = WatchEntry(place, events: [.movedTo], hear: { _ in })
+    let target = WatchEntry.Target(path: "/a", parents: [], prepare: {})
+    var entry = WatchEntry(target, events: [.movedTo], hear: { _ in })
     entry.detection = .polling(reason: "no instance")
     let begin = ContinuousClock.now
     entry.planLook(now: begin)

@@ -8,7 +8,7 @@ import WormholeTestSupport
 @Suite("An entry that cannot be a name", .blocking)
 struct ForeignEntryTests {
   /// A directory of names.
-  private struct Place {
+  private struct Root {
     let path: String
     /// The names of the entries begin and end so, as if they were names that commands look for.
     let name: (before: String, after: String)
@@ -28,20 +28,20 @@ struct ForeignEntryTests {
     }
   }
 
-  private static let places = [
-    Place("values", looks: ["ls", "copy", "backup"]),
-    Place("notifications", walks: ["ls"]),
-    Place("presence", looks: ["ls", "presence", "copy", "backup"]),
-    Place("queues", walks: ["ls"]),
-    Place("logs", walks: ["ls"]),
-    Place("consumers"),
-    Place(
+  private static let roots = [
+    Root("values", looks: ["ls", "copy", "backup"]),
+    Root("notifications", walks: ["ls"]),
+    Root("presence", looks: ["ls", "presence", "copy", "backup"]),
+    Root("queues", walks: ["ls"]),
+    Root("logs", walks: ["ls"]),
+    Root("consumers"),
+    Root(
       "own/values", "defaults%2F", walks: ["ls", "peers"], looks: ["copy", "backup"]),
     // How peers are launched is not copied.
-    Place("own/values", "peer%2Flaunch%2F", walks: [], looks: ["ls", "peers"]),
-    Place("own/presence", "peer%2F", looks: ["ls", "peers", "copy", "backup"]),
-    Place("own/queues", "peer%2F", "%2Fmessages", walks: ["ls", "peers"]),
-    Place("own/consumers", "peer%2F", "%2Fmessages"),
+    Root("own/values", "peer%2Flaunch%2F", walks: [], looks: ["ls", "peers"]),
+    Root("own/presence", "peer%2F", looks: ["ls", "peers", "copy", "backup"]),
+    Root("own/queues", "peer%2F", "%2Fmessages", walks: ["ls", "peers"]),
+    Root("own/consumers", "peer%2F", "%2Fmessages"),
   ]
 
   private static let bad = ["link", "pipe", "socket", "file", "unreadable"]
@@ -115,15 +115,15 @@ struct ForeignEntryTests {
     }
     let copied = Set(try text("before/copied.files").split(separator: "\n"))
     #expect(copied.count > 12, "\(copied)")
-    for (number, place) in Self.places.enumerated() {
+    for (number, root) in Self.roots.enumerated() {
       let run = "after\(number)"
       #expect(
         try session.shell(
-          "chmod -R u+rwX $C; rm -rf $C; cp -a container.kept $C; mkdir -p $C/\(place.path)"
+          "chmod -R u+rwX $C; rm -rf $C; cp -a container.kept $C; mkdir -p $C/\(root.path)"
         ).status == 0)
-      let names = (Self.bad + ["directory"]).map { place.name.before + $0 + place.name.after }
+      let names = (Self.bad + ["directory"]).map { root.name.before + $0 + root.name.after }
       for (kind, name) in zip(Self.bad + ["directory"], names) {
-        try plant(kind, at: session.container + "/" + place.path + "/" + name)
+        try plant(kind, at: session.container + "/" + root.path + "/" + name)
       }
       _ = try self.run("all \(run)", session)
       func lines(_ name: String) throws -> Set<Substring> {
@@ -134,7 +134,7 @@ struct ForeignEntryTests {
       ] {
         let (before, after) = try (lines("before/\(command).out"), lines("\(run)/\(command).out"))
         #expect(
-          before.subtracting(after).isEmpty, "\(place) \(command): \(before.subtracting(after))")
+          before.subtracting(after).isEmpty, "\(root) \(command): \(before.subtracting(after))")
       }
       for command in [
         "ls", "presence", "peers", "copy", "backup", "doctor", "status", "restore",
@@ -142,25 +142,25 @@ struct ForeignEntryTests {
         let status = try text("\(run)/\(command).status")
         let said = try text("\(run)/\(command).err")
         switch command {
-        case "doctor": #expect(status == "1\n", "\(place) \(said)")
-        case _ where place.walks.contains(command):
-          #expect(status == "65\n", "\(place) \(command): \(said)")
+        case "doctor": #expect(status == "1\n", "\(root) \(said)")
+        case _ where root.walks.contains(command):
+          #expect(status == "65\n", "\(root) \(command): \(said)")
         default:
-          #expect(try status == text("before/\(command).status"), "\(place) \(command): \(said)")
+          #expect(try status == text("before/\(command).status"), "\(root) \(command): \(said)")
         }
         let all = try command == "doctor" ? text("\(run)/doctor.out") : said
         for (kind, name) in zip(Self.bad, names)
         where command == "doctor"
-          || (kind == "unreadable" ? place.looks : place.walks).contains(command)
+          || (kind == "unreadable" ? root.looks : root.walks).contains(command)
         {
-          #expect(all.contains("/\(place.path)/\(name)"), "\(place) \(command) \(name): \(all)")
+          #expect(all.contains("/\(root.path)/\(name)"), "\(root) \(command) \(name): \(all)")
         }
-        let directory = "/\(place.path)/" + names[names.count - 1]
-        #expect(!said.contains(directory), "\(place) \(command): \(said)")
+        let directory = "/\(root.path)/" + names[names.count - 1]
+        #expect(!said.contains(directory), "\(root) \(command): \(said)")
       }
       for made in ["copied", "restored"] {
         let missing = copied.subtracting(try lines("\(run)/\(made).files"))
-        #expect(missing.isEmpty, "\(place) \(made): \(missing)")
+        #expect(missing.isEmpty, "\(root) \(made): \(missing)")
       }
     }
     let destroyed = try run("wormhole destroy --yes; echo $?; ls $C")

@@ -17,9 +17,9 @@ package struct OwnThread: SuiteTrait, TestTrait, TestScoping {
   ) async throws {
     // A time limit has begun already, so such a test cannot wait for its turn.
     let isWaiting = test.traits.contains { $0 is MostlyWaiting }
-    let places = test.timeLimit != nil ? nil : isWaiting ? Places.waiting : Places.working
-    await places?.take()
-    defer { places?.giveBack() }
+    let slots = test.timeLimit != nil ? nil : isWaiting ? Slots.waiting : Slots.working
+    await slots?.take()
+    defer { slots?.giveBack() }
     let number = try RunningTests.shared.begin("\(test.id)")
     defer { RunningTests.shared.end(number) }
     try await withTaskExecutorPreference(ThreadExecutor.shared) { try await function() }
@@ -33,7 +33,7 @@ extension Trait where Self == OwnThread {
 
 /// A trait for tests that wait for most of their time, for example for the end of a session on etcd.
 ///
-/// They have places of their own among the tests that run at once, so they begin early in the run and do
+/// They have slots of their own among the tests that run at once, so they begin early in the run and do
 /// not prolong its end.
 package struct MostlyWaiting: SuiteTrait, TestTrait {
   package var isRecursive: Bool { true }
@@ -57,11 +57,11 @@ private final class ThreadExecutor: TaskExecutor {
 /// The limit on concurrent tests. They mostly wait, so it exceeds the number of cores. With all of
 /// them at once, each would take as long as all together; with eight of each, about one of 2,400 tests
 /// in a run on two cores met a delay that it was not written for.
-private final class Places: Sendable {
-  static let working = Places(free: count ?? 5)
-  static let waiting = Places(free: count ?? 5)
-  /// TEST_PLACES=3 in the environment is for a build that is slow, so that waits end within their deadlines.
-  private static let count = Program.environment("TEST_PLACES").flatMap { Int($0) }
+private final class Slots: Sendable {
+  static let working = Slots(free: count ?? 5)
+  static let waiting = Slots(free: count ?? 5)
+  /// TEST_SLOTS=3 in the environment is for a build that is slow, so that waits end within their deadlines.
+  private static let count = Program.environment("TEST_SLOTS").flatMap { Int($0) }
 
   private struct State {
     var free: Int

@@ -130,14 +130,14 @@ final class DirectoryRegistration: PresenceHold {
   func watch() throws {
     try complete()
     guard condition.withLock(\.watches.isEmpty) else { return }
-    try watchPlaces()
+    try watchFiles()
     // Removed just before.
     try look()
   }
 
   /// Watches the directory for a role that goes to another process. Without a role only its own
   /// file is watched, so none of hundreds of processes is woken when another one enters or leaves.
-  private func watchPlaces() throws {
+  private func watchFiles() throws {
     let queue = queue
     let check: @Sendable () -> Void = { [weak self] in self?.checkAfterEvent() }
     // Not on the monitor's thread.
@@ -215,7 +215,7 @@ final class DirectoryRegistration: PresenceHold {
     let new = try madeAgain()
     if !replace(post, by: new), case .here = new { presence.remove(record) }
     // Its file is another one.
-    if !condition.withLock(\.watches.isEmpty) { try watchPlaces() }
+    if !condition.withLock(\.watches.isEmpty) { try watchFiles() }
     return true
   }
 

@@ -1,7 +1,7 @@
 import WormholePropertyLists
 import WormholeSystem
 
-/// The attachments of a queue in a directory; see `AttachmentPlace`.
+/// The attachments of a queue in a directory; see `AttachmentLayout`.
 struct DirectoryAttachments: AttachmentStore {
   let queue: PlainQueue
 
@@ -12,28 +12,28 @@ struct DirectoryAttachments: AttachmentStore {
   }
 
   func waiting(prefix: String) throws -> [WaitingAttachment] {
-    try withPlaceIfAny { place in
+    try withQueueIfAny { place in
       try place.attachmentDirectories().filter { $0.hasPrefix(prefix) }.map { id in
-        let content = AttachmentPlace.path(id) + "/" + AttachmentPlace.content
+        let content = AttachmentLayout.path(id) + "/" + AttachmentLayout.content
         return .init(id: id, isWhole: try place.exists(content))
       }
     } ?? []
   }
 
   func rename(_ id: String, to newID: String) throws -> Bool {
-    try withPlaceIfAny { place in
-      try ifPresent(place.move(AttachmentPlace.path(id), to: AttachmentPlace.path(newID), .keep))
+    try withQueueIfAny { place in
+      try ifPresent(place.move(AttachmentLayout.path(id), to: AttachmentLayout.path(newID), .keep))
         != nil
     } ?? false
   }
 
   func remove(_ id: String) throws {
-    try withPlaceIfAny { place in
-      try place.removeAttachmentDirectory(AttachmentPlace.path(id))
+    try withQueueIfAny { place in
+      try place.removeAttachmentDirectory(AttachmentLayout.path(id))
     }
   }
 
-  private func withPlaceIfAny<Result>(_ body: (QueueDirectory) throws -> Result) throws -> Result? {
+  private func withQueueIfAny<Result>(_ body: (QueueDirectory) throws -> Result) throws -> Result? {
     guard let place = try queue.open() else { return nil }
     return try body(place)
   }
@@ -50,12 +50,12 @@ final class DirectoryStage: AttachmentStage {
     self.id = id
     self.queue = queue
     self.sender = sender
-    let path = AttachmentPlace.path(id)
+    let path = AttachmentLayout.path(id)
     for _ in 0..<renameRaceLimit {
       let place = try queue.openOrMake()
       try place.makeParts()
       // Nil if it was removed as a whole in the meantime.
-      guard try ifPresent(place.makeDirectory(AttachmentPlace.directory)) != nil else { continue }
+      guard try ifPresent(place.makeDirectory(AttachmentLayout.directory)) != nil else { continue }
       if let batch {
         directory = try Self.make(id, for: batch, in: place)
         return
@@ -79,12 +79,12 @@ final class DirectoryStage: AttachmentStage {
     _ id: String, for batch: TakenBatch, in place: QueueDirectory
   ) throws -> SharedDescriptor {
     let own = try batch.open()
-    let path = "\(QueueDirectory.taken)/\(batch.consumer)/\(AttachmentPlace.makingPrefix)\(id)"
+    let path = "\(QueueDirectory.taken)/\(batch.consumer)/\(AttachmentLayout.makingPrefix)\(id)"
     do throws(Errno) {
       try own.makeDirectory(path)
       let opened = try own.openFile(path, [.readOnly, .directory])
       guard try opened.tryLock(.exclusive) else { throw .deviceBusy }
-      try own.move(path, to: AttachmentPlace.path(id), at: place.descriptor.rawValue, .keep)
+      try own.move(path, to: AttachmentLayout.path(id), at: place.descriptor.rawValue, .keep)
       return SharedDescriptor(opened)
     } catch {
       guard error == .noSuchFile else { throw error }
@@ -101,7 +101,7 @@ final class DirectoryStage: AttachmentStage {
     check: @escaping () throws -> Void, copied: @escaping (Int64) -> Void
   ) throws {
     try reporting("copy a file into \"\(queue.name)\"", path: path) {
-      let name = "\(AttachmentPlace.copyingPrefix)\(status.size)-\(sender)"
+      let name = "\(AttachmentLayout.copyingPrefix)\(status.size)-\(sender)"
       do {
         let access = queue.directory.root.access
         let file = try access.createFile(name, at: directory.descriptor.rawValue)
@@ -109,12 +109,12 @@ final class DirectoryStage: AttachmentStage {
         try copy.copy(source, status, to: file)
         if durability == .durable { try file.synchronize() }
         try rename(
-          name, at: directory.descriptor.rawValue, to: AttachmentPlace.content,
+          name, at: directory.descriptor.rawValue, to: AttachmentLayout.content,
           at: directory.descriptor.rawValue, .keep)
         // The entry that names it is stored durably afterwards, which covers the directories above.
         guard durability == .durable else { return }
         try directory.descriptor.synchronize()
-        try queue.openOrMake().synchronize(AttachmentPlace.directory)
+        try queue.openOrMake().synchronize(AttachmentLayout.directory)
       } catch let error as Errno where error == .noSuchFile {
         throw WormholeError(
           .leaseLost, "send a file to \"\(queue.name)\"", path: path,
@@ -123,5 +123,5 @@ final class DirectoryStage: AttachmentStage {
     }
   }
 
-  private var path: String { queue.directory.path + "/" + AttachmentPlace.path(id) }
+  private var path: String { queue.directory.path + "/" + AttachmentLayout.path(id) }
 }

@@ -1,11 +1,11 @@
 import WormholePropertyLists
 package import WormholeSystem
 
-/// The file that accompanies an entry until the entry ends; see `AttachmentPlace`.
+/// The file that accompanies an entry until the entry ends; see `AttachmentLayout`.
 package struct QueueAttachment: Sendable {
   /// The key under which a payload, a dictionary, names its attachment. Other payloads should not
   /// use it.
-  package static let key = AttachmentPlace.payloadKey
+  package static let key = AttachmentLayout.payloadKey
 
   package enum Condition: Sendable, Hashable {
     case present(bytes: Int64)
@@ -17,8 +17,8 @@ package struct QueueAttachment: Sendable {
   package let id: String
   fileprivate let batch: TakenBatch
 
-  private var relativePath: String { AttachmentPlace.takenPath(id, by: batch.consumer) }
-  private var contentPath: String { relativePath + "/" + AttachmentPlace.content }
+  private var relativePath: String { AttachmentLayout.takenPath(id, by: batch.consumer) }
+  private var contentPath: String { relativePath + "/" + AttachmentLayout.content }
 
   /// The path of its content.
   package var path: String { batch.queue.directory.path + "/" + contentPath }
@@ -28,7 +28,7 @@ package struct QueueAttachment: Sendable {
   /// - Throws: `WormholeError`: `leaseLost` if this consumer was replaced; `notAValue` for anything
   ///   other than a regular file of the container's user; otherwise errors of the file system.
   package func condition() throws -> Condition {
-    try withPlace { place in
+    try withQueue { place in
       if let file = try open(at: place) { return .present(bytes: try file.status().size) }
       if try place.exists(relativePath) { return .movedAway }
       try confirm(at: place)
@@ -41,7 +41,7 @@ package struct QueueAttachment: Sendable {
   /// - Returns: nil if it was moved away or is missing.
   /// - Throws: as `condition()`.
   package func open() throws -> FileDescriptor? {
-    try withPlace { place in
+    try withQueue { place in
       let file = try open(at: place)
       if file == nil { try confirm(at: place) }
       return file
@@ -97,7 +97,7 @@ package struct QueueAttachment: Sendable {
   ///
   /// - Throws: as `condition()`.
   package func removeContent() throws {
-    try withPlace { place in
+    try withQueue { place in
       if try !place.discard(contentPath) { try confirm(at: place) }
     }
     try noteMovedAway()
@@ -115,7 +115,7 @@ package struct QueueAttachment: Sendable {
     guard try place.exists(consumer) else { throw batch.queue.replaced() }
   }
 
-  private func withPlace<Result: ~Copyable>(
+  private func withQueue<Result: ~Copyable>(
     _ body: (QueueDirectory) throws -> Result
   ) throws -> Result {
     try reporting("use an attachment of \"\(batch.queue.name)\"", path: path) {
@@ -174,7 +174,7 @@ extension QueueSender {
   package func stage(
     _ id: String, bytes: Int64, for batch: TakenBatch? = nil
   ) throws -> any AttachmentStage {
-    guard AttachmentPlace.isID(id) else {
+    guard AttachmentLayout.isID(id) else {
       throw WormholeError(
         .unsupportedValue, "begin an attachment of \"\(queue.name)\"", path: queue.path,
         reason: "\"\(id)\" cannot be its name")

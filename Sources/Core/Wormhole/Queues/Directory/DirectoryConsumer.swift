@@ -160,7 +160,7 @@ struct DirectoryConsumer: ConsumerSource {
     let whole = Set(batches.filter { $0.part == nil })
     batches.removeAll { $0.part != nil && whole.contains($0.whole) }
     try clean(path, of: names, batches, at: place)
-    if names.contains(where: { $0.hasPrefix(AttachmentPlace.takenPrefix) }) {
+    if names.contains(where: { $0.hasPrefix(AttachmentLayout.takenPrefix) }) {
       let needed = try batches.reduce(into: Set<String>()) { needed, batch in
         needed.formUnion(try place.attachmentIDs(batch, in: path).compactMap { $0 })
       }
@@ -175,7 +175,7 @@ struct DirectoryConsumer: ConsumerSource {
   ) throws(Errno) {
     let batchNames = Set(batches.map(\.text))
     for name in names {
-      if name.hasPrefix(AttachmentPlace.makingPrefix) {
+      if name.hasPrefix(AttachmentLayout.makingPrefix) {
         try place.clear(path + "/" + name) { entry throws(Errno) in
           try place.removeAttachmentDirectory(entry)
         }

@@ -137,7 +137,7 @@ struct DirectoryQueue: QueueStore {
     try place.note(.failed(reason: failure.reason), of: id, from: nil)
     if let attachment = failure.payload.attachmentID {
       try place.moveOnce(
-        QueueDirectory.failedAttachmentPath(attachment), to: AttachmentPlace.path(attachment))
+        QueueDirectory.failedAttachmentPath(attachment), to: AttachmentLayout.path(attachment))
     }
     return try DirectoryBatchWriter(queue, id.batch.sender, limits: .standard)
       .adopt(QueueDirectory.failedPath(id))
@@ -148,7 +148,7 @@ struct DirectoryQueue: QueueStore {
     if let attachment = try place.failure(id)?.payload.attachmentID {
       // In the second place if a process that was about to send it again was killed.
       for path in [
-        QueueDirectory.failedAttachmentPath(attachment), AttachmentPlace.path(attachment),
+        QueueDirectory.failedAttachmentPath(attachment), AttachmentLayout.path(attachment),
       ] { try place.removeAttachmentDirectory(path) }
     }
     return try place.discard(QueueDirectory.failedPath(id))

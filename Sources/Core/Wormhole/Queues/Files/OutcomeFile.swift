@@ -102,7 +102,7 @@ extension QueueDirectory {
 /// steps.
 extension QueueDirectory {
   package static func failedAttachmentPath(_ id: String) -> String {
-    failed + "/" + AttachmentPlace.takenPrefix + id
+    failed + "/" + AttachmentLayout.takenPrefix + id
   }
 
   /// - Returns: nil if it does not exist or cannot be read.
@@ -139,7 +139,7 @@ extension QueueDirectory {
       [.alreadyExists], storeNote(bytes, as: Self.failedPath(id), from: consumer))
     if let attachment = payload.attachmentID {
       try moveOnce(
-        AttachmentPlace.takenPath(attachment, by: consumer),
+        AttachmentLayout.takenPath(attachment, by: consumer),
         to: Self.failedAttachmentPath(attachment))
     }
   }

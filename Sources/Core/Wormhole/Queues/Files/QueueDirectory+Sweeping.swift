@@ -13,21 +13,21 @@ extension QueueDirectory {
         ContainerPart(each: .forgotten) { $0.text.hasSuffix(forgottenSuffix) },
       ]),
     ContainerPart(
-      failed, parts: [notes(.failure), ContainerPart(each: .plain, AttachmentPlace.takenPrefix)]),
+      failed, parts: [notes(.failure), ContainerPart(each: .plain, AttachmentLayout.takenPrefix)]),
     ContainerPart(staged, copied: .nothing, parts: [ContainerPart(each: .unfinished)]),
     ContainerPart(keys, parts: [ContainerPart(each: .plain, parts: [notes(.mark)])]),
-    ContainerPart(AttachmentPlace.directory, copied: .each, parts: [attachment]),
+    ContainerPart(AttachmentLayout.directory, copied: .each, parts: [attachment]),
     .lease, .identifier(copied: .whole),
   ]
 
   private static let attachment = ContainerPart(
     each: .attachment,
     parts: [
-      ContainerPart(AttachmentPlace.content),
+      ContainerPart(AttachmentLayout.content),
       // A sender begins an unfinished copy again.
-      ContainerPart(each: .plain, AttachmentPlace.copyingPrefix, copied: .nothing),
+      ContainerPart(each: .plain, AttachmentLayout.copyingPrefix, copied: .nothing),
     ]
-  ) { AttachmentPlace.isID($0.text) }
+  ) { AttachmentLayout.isID($0.text) }
 
   /// All but its batches belong to the consumer as long as it lives; the next one sweeps them.
   private static let consumer = ContainerPart(
@@ -37,8 +37,8 @@ extension QueueDirectory {
       ContainerPart(each: .deliveries) { $0.text.hasSuffix(deliveriesSuffix) },
       ContainerPart(each: .plain) { batch(besideWhich: $0.text) != nil },
       ContainerPart(each: .plain, passingPrefix),
-      ContainerPart(each: .plain, AttachmentPlace.takenPrefix),
-      ContainerPart(each: .plain, AttachmentPlace.makingPrefix),
+      ContainerPart(each: .plain, AttachmentLayout.takenPrefix),
+      ContainerPart(each: .plain, AttachmentLayout.makingPrefix),
     ])
 
   private static func batches(_ role: ContainerPart.Role) -> ContainerPart {

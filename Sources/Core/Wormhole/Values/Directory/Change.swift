@@ -7,21 +7,21 @@ package import WormholeSystem
 /// A change of several values takes their leases one after another, in the order that it is given.
 package final class Change<Result: Sendable>: Waiting {
   /// A value, or another thing with a lease.
-  typealias Place = (directory: NamedDirectory, file: String, keptLease: KeptLease?)
+  typealias Target = (directory: NamedDirectory, file: String, keptLease: KeptLease?)
 
-  private let places: [Place]
+  private let targets: [Target]
   private let terms: ChangeTerms
   private let content: (@Sendable () -> PublishedContent)?
   private let work: @Sendable ([Lease], PreparedContent?) throws -> Result
   private var request: LeaseRequest?
   private var prepared: PreparedContent?
-  /// The leases that it has; the next one belongs to the place with this number.
+  /// The leases that it has; the next one belongs to the target with this number.
   private var leases: [Lease] = []
   private var copyPause = CopyPauseFile.CopyPauseWait()
 
   private var path: String {
-    let place = places.dropFirst(leases.count).first ?? places.last
-    return place.map { $0.directory.path + "/" + $0.file } ?? ""
+    let target = targets.dropFirst(leases.count).first ?? targets.last
+    return target.map { $0.directory.path + "/" + $0.file } ?? ""
   }
 
   /// - Parameters:
@@ -42,14 +42,14 @@ package final class Change<Result: Sendable>: Waiting {
     }
   }
 
-  /// - Parameter places: In an order on which all processes agree; otherwise two of them could wait
+  /// - Parameter targets: In an order on which all processes agree; otherwise two of them could wait
   ///   for each other until a lease is overdue.
   init(
-    _ places: [Place], _ terms: ChangeTerms,
+    _ targets: [Target], _ terms: ChangeTerms,
     preparing content: (@Sendable () -> PublishedContent)? = nil,
     _ work: @escaping @Sendable ([Lease], PreparedContent?) throws -> Result
   ) {
-    self.places = places
+    self.targets = targets
     self.terms = terms
     self.content = content
     self.work = work
@@ -58,13 +58,13 @@ package final class Change<Result: Sendable>: Waiting {
   package func step() throws -> WaitingStep<Result> {
     try reporting("change the value", path: path) {
       // Only an empty change gets here with all of its leases.
-      guard leases.count < places.count else { return try perform() }
-      if leases.isEmpty, request == nil, let place = places.first,
-        copyPause.mustWait(in: place.directory.root, until: terms.deadline)
+      guard leases.count < targets.count else { return try perform() }
+      if leases.isEmpty, request == nil, let target = targets.first,
+        copyPause.mustWait(in: target.directory.root, until: terms.deadline)
       {
         return .spin(.milliseconds(1))
       }
-      let next = places[leases.count]
+      let next = targets[leases.count]
       if request == nil, content == nil, terms.durability == .standard,
         let lease = try next.keptLease?.take(term: terms.term)
       {
@@ -94,7 +94,7 @@ package final class Change<Result: Sendable>: Waiting {
 
   private func add(_ lease: Lease) throws -> WaitingStep<Result> {
     leases.append(lease)
-    return leases.count == places.count ? try perform() : .again
+    return leases.count == targets.count ? try perform() : .again
   }
 
   // The directory was missing before there was a request.
@@ -102,12 +102,12 @@ package final class Change<Result: Sendable>: Waiting {
 
   private func current() throws -> LeaseRequest {
     if let request { return request }
-    let place = places[leases.count]
-    if let absence = terms.absence, try place.directory.open() == nil { throw absence() }
-    let site = try place.directory.leaseSite(protecting: place.file)
+    let target = targets[leases.count]
+    if let absence = terms.absence, try target.directory.open() == nil { throw absence() }
+    let site = try target.directory.leaseSite(protecting: target.file)
     let scope = terms.durability == .durable ? try site.commitScope() : .content
     if terms.durability == .durable, !scope.isEverything {
-      try place.directory.synchronizeNames()
+      try target.directory.synchronizeNames()
     }
     prepared = try content.flatMap { make in
       let content = make()
@@ -118,7 +118,7 @@ package final class Change<Result: Sendable>: Waiting {
       return try PreparedContent(content, at: site, durability: terms.durability)
     }
     let request = LeaseRequest(
-      site: site, term: terms.term, deadline: terms.deadline, keeping: place.keptLease)
+      site: site, term: terms.term, deadline: terms.deadline, keeping: target.keptLease)
     self.request = request
     return request
   }

@@ -76,7 +76,7 @@ struct DirectoryPieces: FilePieces {
       let found = try ifPresent(
         FileDescriptor.openBeneath(queue, at: directory.rawValue, [.readOnly, .directory])
           .entries())
-      return Set((found ?? []).map(\.name.text).filter(AttachmentPlace.isID))
+      return Set((found ?? []).map(\.name.text).filter(AttachmentLayout.isID))
     }
   }
 

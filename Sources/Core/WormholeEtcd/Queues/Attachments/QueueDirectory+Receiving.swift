@@ -18,11 +18,11 @@ extension QueueDirectory {
     _ download: (_ file: borrowing FileDescriptor) throws -> Bool
   ) throws {
     try prepare(consumer)
-    let path = AttachmentPlace.takenPath(id, by: consumer)
+    let path = AttachmentLayout.takenPath(id, by: consumer)
     guard try !exists(path) else { return }
     try makeDirectory(path)
     guard !isMovedAway else { return }
-    let (incoming, content) = (path + "/incoming", path + "/" + AttachmentPlace.content)
+    let (incoming, content) = (path + "/incoming", path + "/" + AttachmentLayout.content)
     do {
       let file = try createFile(incoming)
       if try download(file) { return try move(incoming, to: content, .keep) }

@@ -17,7 +17,7 @@ struct PlainTree: TreeVisitor {
   private static let maximumPath = 4_000
 
   /// Takes what may not be there.
-  let refuse: (_ path: TreePath, _ fault: Fault, _ place: TreePlace) throws -> Void
+  let refuse: (_ path: TreePath, _ fault: Fault, _ place: TreePosition) throws -> Void
   /// Called for each entry; its errors end the walk.
   let check: () throws -> Void
 
@@ -29,7 +29,7 @@ struct PlainTree: TreeVisitor {
     try walk("look at the archive's files", through: root, path: TreePath(name))
   }
 
-  mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Void? {
+  mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePosition) throws -> Void? {
     try check()
     let path = place.path.appending(entry.name)
     let status = try fileStatus(entry.name, at: place.rawValue)
@@ -56,7 +56,7 @@ struct PlainTree: TreeVisitor {
   }
 
   mutating func enter(
-    _ name: FileName, _ mark: Void, at place: TreePlace
+    _ name: FileName, _ mark: Void, at place: TreePosition
   ) throws -> SharedDescriptor? {
     SharedDescriptor(try openDirectory(name, at: place.rawValue))
   }

@@ -222,14 +222,14 @@ struct QueueKeys {
     var files = try attachments(in: QueueDirectory.failed)
     // Its sender begins an incomplete file again.
     for id in try place.attachmentDirectories().sorted() {
-      let path = AttachmentPlace.path(id)
-      if try place.exists(path + "/" + AttachmentPlace.content) {
+      let path = AttachmentLayout.path(id)
+      if try place.exists(path + "/" + AttachmentLayout.content) {
         files.append((.waitingFiles, id, path))
       }
     }
     files += try taken.flatMap { try attachments(in: $0) }
     for (part, id, path) in files {
-      let found = try putPieces(of: path + "/" + AttachmentPlace.content, id, put)
+      let found = try putPieces(of: path + "/" + AttachmentLayout.content, id, put)
       var manifest = AttachmentManifest(content: id, size: found?.size ?? 0, sender: "")
       manifest.whole = found?.whole ?? .init()
       try put(part.text(id), manifest.bytes())
@@ -243,10 +243,10 @@ struct QueueKeys {
     in part: String
   ) throws -> [(part: QueueKeyPart, id: String, path: String)] {
     try (place.list(part) ?? []).map(\.name.text).filter {
-      $0.hasPrefix(AttachmentPlace.takenPrefix)
+      $0.hasPrefix(AttachmentLayout.takenPrefix)
     }.sorted().compactMap { name in
-      let id = String(name.dropFirst(AttachmentPlace.takenPrefix.count))
-      return AttachmentPlace.isID(id) ? (.takenFiles, id, part + "/" + name) : nil
+      let id = String(name.dropFirst(AttachmentLayout.takenPrefix.count))
+      return AttachmentLayout.isID(id) ? (.takenFiles, id, part + "/" + name) : nil
     }
   }
 

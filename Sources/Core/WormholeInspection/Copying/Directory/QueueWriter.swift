@@ -109,7 +109,7 @@ final class QueueWriter {
   private func manifest(
     _ id: String, _ bytes: [UInt8]
   ) throws -> (id: String, manifest: AttachmentManifest)? {
-    guard AttachmentPlace.isID(id), let manifest = AttachmentManifest(bytes),
+    guard AttachmentLayout.isID(id), let manifest = AttachmentManifest(bytes),
       manifest.isWhole
     else { return nil }
     return (id, manifest)
@@ -120,7 +120,7 @@ final class QueueWriter {
   }
 
   private func putPiece(content name: String, _ bytes: [UInt8]) throws {
-    guard AttachmentPlace.isID(name) else { return }
+    guard AttachmentLayout.isID(name) else { return }
     if contents[name] == nil { try write([], as: stagedPath(name)) }
     try place.openFile(stagedPath(name), [.writeOnly, .append]).writeAll(bytes)
     bytes.withUnsafeBytes { contents[name, default: Content()].hash.update($0) }
@@ -133,11 +133,11 @@ final class QueueWriter {
       claims.values.flatMap(\.marks.keys).filter { $0.hasPrefix(BatchOwner.movedAwayMark) }.map {
         String($0.dropFirst(BatchOwner.movedAwayMark.count))
       })
-    if !waiting.isEmpty { try place.makeDirectory(AttachmentPlace.directory) }
-    for (id, manifest) in waiting { try putFile(manifest, in: AttachmentPlace.path(id)) }
+    if !waiting.isEmpty { try place.makeDirectory(AttachmentLayout.directory) }
+    for (id, manifest) in waiting { try putFile(manifest, in: AttachmentLayout.path(id)) }
     for (id, manifest) in taken {
       let part = kept.contains(id) ? QueueDirectory.failed : Self.gone
-      let path = "\(part)/\(AttachmentPlace.takenPrefix)\(id)"
+      let path = "\(part)/\(AttachmentLayout.takenPrefix)\(id)"
       // An empty directory shows that the file was moved away.
       if claimed.contains(id) {
         try place.makeDirectory(path)
@@ -150,7 +150,7 @@ final class QueueWriter {
 
   private func putFile(_ manifest: AttachmentManifest, in path: String) throws {
     try place.makeDirectory(path)
-    let content = path + "/" + AttachmentPlace.content
+    let content = path + "/" + AttachmentLayout.content
     let found = contents[manifest.content] ?? Content()
     guard found.size == manifest.size, found.hash.value == manifest.whole?.checksum else {
       throw WormholeError(

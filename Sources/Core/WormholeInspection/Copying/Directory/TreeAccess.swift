@@ -15,7 +15,7 @@ struct TreeAccess: TreeVisitor {
     self.path = path
   }
 
-  mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Void? {
+  mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePosition) throws -> Void? {
     if access == .owner, isBeside(entry.name, at: place) { return nil }
     let status = try fileStatus(entry.name, at: place.rawValue)
     // In a private directory the group means nothing, and this user may not be in the directory's.
@@ -31,7 +31,7 @@ struct TreeAccess: TreeVisitor {
   }
 
   /// Whether an entry belongs to the users of the container, who have chosen its mode.
-  private func isBeside(_ name: FileName, at place: TreePlace) -> Bool {
+  private func isBeside(_ name: FileName, at place: TreePosition) -> Bool {
     place.path == path
       ? !SharedContainer.isOurs(name)
       : place.path.bytes.dropFirst(path.bytes.count + 1).elementsEqual(
@@ -47,7 +47,7 @@ struct TreeAccess: TreeVisitor {
   }
 
   mutating func enter(
-    _ name: FileName, _ mark: Void, at place: TreePlace
+    _ name: FileName, _ mark: Void, at place: TreePosition
   ) throws -> SharedDescriptor? {
     SharedDescriptor(try openDirectory(name, at: place.rawValue))
   }

@@ -44,7 +44,7 @@ package struct AttachmentManifest: Sendable, Hashable {
   /// - Returns: nil for content that another program has put.
   package init?(_ bytes: [UInt8]) {
     guard let value = PropertyListValue(found: bytes),
-      let content = value["content"]?.stringValue, AttachmentPlace.isID(content),
+      let content = value["content"]?.stringValue, AttachmentLayout.isID(content),
       let size = value["size"]?.int64Value, size >= 0
     else { return nil }
     self.init(content: content, size: size, sender: value["sender"]?.stringValue ?? "")

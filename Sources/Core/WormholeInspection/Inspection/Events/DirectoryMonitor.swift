@@ -68,7 +68,7 @@ final class DirectoryMonitor: Watching {
 /// The scan of the directories of a container, each with its path in it; "." is the container's.
 struct DirectoryScan {
   /// What the entries of a directory belong to.
-  struct Place {
+  struct Owner {
     let kind: NameKind
     let name: String
     /// The directory of the name, and the parts of this one.
@@ -79,7 +79,7 @@ struct DirectoryScan {
   /// A watched directory.
   struct Seen {
     var watch: Watch
-    let place: Place?
+    let owner: Owner?
     /// The entries, with the versions of values, or why they cannot be read.
     var entries: [String: String] = [:]
     // Of the directory of a presence.
@@ -108,7 +108,7 @@ struct DirectoryScan {
 
   mutating func begin(_ monitor: DirectoryMonitor, isNew: Bool) {
     (self.monitor, isBeginning) = (monitor, !isNew)
-    seen["."] = Seen(watch: monitor.watch("."), place: nil)
+    seen["."] = Seen(watch: monitor.watch("."), owner: nil)
     findContainer()
     isBeginning = false
     reportEvents()
@@ -155,7 +155,7 @@ struct DirectoryScan {
     for name in Set(list(path)).union((seen[path]?.entries ?? [:]).keys).sorted() {
       look(at: name, in: path, [])
     }
-    if let place = seen[path]?.place { lookAtMembers(place) }
+    if let owner = seen[path]?.owner { lookAtMembers(owner) }
   }
 
   private mutating func look(at name: String, in path: String, _ events: WatchEvents) {
@@ -167,32 +167,32 @@ struct DirectoryScan {
       // An entry that cannot be read, or a long name that is being created, has none yet.
       let found = try? SharedContainer.identifier(
         of: FileName(name), kind, in: container.root, &unreported)
-      let known = seen[child]?.place?.name ?? found
+      let known = seen[child]?.owner?.name ?? found
       guard let known else { return }
       let parts = container.root.parts(of: kind.primitive)
-      enter(child, Place(kind: kind, name: known, home: child, parts: parts), in: path, name)
-    } else if let place = seen[path]?.place {
-      let part = place.parts.first { $0.isNamed(FileName(name)) }
+      enter(child, Owner(kind: kind, name: known, home: child, parts: parts), in: path, name)
+    } else if let owner = seen[path]?.owner {
+      let part = owner.parts.first { $0.isNamed(FileName(name)) }
       guard let part, part.contains({ $0.role.isMonitored }) else { return }
       if let parts = part.parts {
-        let inner = Place(kind: place.kind, name: place.name, home: place.home, parts: parts)
+        let inner = Owner(kind: owner.kind, name: owner.name, home: owner.home, parts: parts)
         enter(child, inner, in: path, name)
-      } else if [.presence, .consumer].contains(place.kind.primitive) {
-        lookAtMembers(place)
-        if events.contains(.closedAfterWriting) { lookAgain(at: name, place) }
+      } else if [.presence, .consumer].contains(owner.kind.primitive) {
+        lookAtMembers(owner)
+        if events.contains(.closedAfterWriting) { lookAgain(at: name, owner) }
       } else {
         // Entries may be sent and processed between two looks.
-        look(at: child, name, in: path, part.role, place, isNew: events.contains(.movedTo))
+        look(at: child, name, in: path, part.role, owner, isNew: events.contains(.movedTo))
       }
     }
   }
 
   /// Watches a directory, and looks at all of its content if it is new, or gone.
-  private mutating func enter(_ path: String, _ place: Place?, in parent: String, _ name: String) {
+  private mutating func enter(_ path: String, _ owner: Owner?, in parent: String, _ name: String) {
     let isThere = status(path)?.kind == .directory
     seen[parent]?.entries[name] = isThere ? "" : nil
     guard isThere == (seen[path] == nil), let monitor else { return }
-    if isThere { seen[path] = Seen(watch: monitor.watch(path), place: place) }
+    if isThere { seen[path] = Seen(watch: monitor.watch(path), owner: owner) }
     lookAtAll(in: path)
     if !isThere { seen[path] = nil }
   }
@@ -215,13 +215,13 @@ struct DirectoryScan {
 
   /// Looks at a value, a notification's state or post, entries of a queue, or a message of a log.
   private mutating func look(
-    at path: String, _ name: String, in parent: String, _ role: ContainerPart.Role, _ place: Place,
+    at path: String, _ name: String, in parent: String, _ role: ContainerPart.Role, _ owner: Owner,
     isNew: Bool
   ) {
     var new = status(path).map { _ in "" }
     if new != nil, role == .content {
       do {
-        let value = PlainValue(container: container, identifier: place.name, kind: place.kind)
+        let value = PlainValue(container: container, identifier: owner.name, kind: owner.kind)
         new = try value.version()?.text
       } catch {
         new = "\(error)"
@@ -233,7 +233,7 @@ struct DirectoryScan {
     let change: ContainerEvent.Change? =
       switch role {
       // A log's content changes with each message.
-      case .content where place.kind.primitive == .log: nil
+      case .content where owner.kind.primitive == .log: nil
       case .content: new == nil ? .removed : .changed
       case .post: new == nil ? nil : .posted
       case .message: new == nil ? nil : .appended
@@ -248,17 +248,17 @@ struct DirectoryScan {
       ) { _ in true }
     }
     let author = ContainerEvent.Author(senderOf: name) ?? .init(publisherOf: content ?? [])
-    events.append(ContainerEvent(change, place.kind, place.name, by: author))
+    events.append(ContainerEvent(change, owner.kind, owner.name, by: author))
   }
 
   /// Briefly asks for each registration's lock, like any look at a presence.
-  private mutating func lookAtMembers(_ place: Place) {
-    guard [.presence, .consumer].contains(place.kind.primitive) else { return }
-    let presence = PresenceDirectory(container: container, name: place.name, kind: place.kind)
+  private mutating func lookAtMembers(_ owner: Owner) {
+    guard [.presence, .consumer].contains(owner.kind.primitive) else { return }
+    let presence = PresenceDirectory(container: container, name: owner.name, kind: owner.kind)
     do {
       let live = try presence.look(movesAside: false)?.live ?? []
       let members = KnownMembers(live.map { ($0.id, $0) }) { first, _ in first }
-      let news = seen[place.home]?.members.update(members, place.kind, place.name) ?? []
+      let news = seen[owner.home]?.members.update(members, owner.kind, owner.name) ?? []
       if !isBeginning { events += news }
     } catch {
       // Too many files, or none that may be read: no arrival or departure is known.
@@ -266,13 +266,13 @@ struct DirectoryScan {
   }
 
   /// The kernel reports that a file was closed just before it frees its lock.
-  private mutating func lookAgain(at name: String, _ place: Place) {
+  private mutating func lookAgain(at name: String, _ owner: Owner) {
     var look = WatchNews()
     look.add(FileName(name))
     let checks =
-      seen[place.home]?.checks
-      ?? FollowUpChecks { [weak monitor, look] in monitor?.hear(look, of: place.home) }
-    seen[place.home]?.checks = checks
+      seen[owner.home]?.checks
+      ?? FollowUpChecks { [weak monitor, look] in monitor?.hear(look, of: owner.home) }
+    seen[owner.home]?.checks = checks
     checks.begin()
   }
 }

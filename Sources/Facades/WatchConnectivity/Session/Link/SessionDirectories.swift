@@ -14,9 +14,9 @@ struct Inbox {
 
   private static let all = "own/inbox"
 
-  init(_ place: SessionPlace) {
-    container = place.container
-    name = EncodedName(place.peer.name).component
+  init(_ setup: SessionSetup) {
+    container = setup.container
+    name = EncodedName(setup.peer.name).component
     directory = ContainerDirectory(Self.all + "/" + name, in: container)
   }
 
@@ -44,20 +44,20 @@ struct Inbox {
 enum WatchDirectory {
   private static let all = "own/watches"
 
-  static func url(of watch: String, in place: SessionPlace) throws -> URL {
+  static func url(of watch: String, in setup: SessionSetup) throws -> URL {
     let directory = ContainerDirectory(
-      all + "/" + EncodedName(watch).component, in: place.container)
+      all + "/" + EncodedName(watch).component, in: setup.container)
     try directory.make()
     return URL(filePath: directory.path, directoryHint: .isDirectory)
   }
 
   /// Deletes the directories of watches that were unpaired or have no app.
-  static func sweep(_ place: SessionPlace) throws {
-    let directory = ContainerDirectory(all, in: place.container)
+  static func sweep(_ setup: SessionSetup) throws {
+    let directory = ContainerDirectory(all, in: setup.container)
     // Before the pairing: this leaves out the directory of a watch that is paired meanwhile.
     let names = try directory.names()
     guard !names.isEmpty else { return }
-    let kept = try place.phonePairing.state().companions.filter(\.isAppInstalled)
+    let kept = try setup.phonePairing.state().companions.filter(\.isAppInstalled)
       .map { EncodedName($0.name).component }
     for name in names where !kept.contains(name) { try directory.remove(name) }
   }

@@ -8,7 +8,7 @@ import WormholeSystem
 /// One activation of a session: with one counterpart, until the phone has another active watch.
 final class SessionLink: Sendable {
   let session: WCSession
-  let place: SessionPlace
+  let setup: SessionSetup
   /// The counterpart's peer; nil on a phone without an active watch.
   let counterpart: String?
   /// The transfers that have not ended.
@@ -34,17 +34,17 @@ final class SessionLink: Sendable {
 
   /// Becomes the receiver of the transfers to this side, but does not hand any over yet.
   init(
-    _ session: WCSession, _ place: SessionPlace, until deadline: ContinuousClock.Instant? = nil
+    _ session: WCSession, _ setup: SessionSetup, until deadline: ContinuousClock.Instant? = nil
   ) async throws {
     self.session = session
-    self.place = place
-    counterpart = try await Blocking.run { try PairingView(place).counterpart }
+    self.setup = setup
+    counterpart = try await Blocking.run { try PairingView(setup).counterpart }
     messages = try await Reception(
-      session, until: deadline, { try await place.peer.receiveMessages(until: $0) },
+      session, until: deadline, { try await setup.peer.receiveMessages(until: $0) },
       deliver: { $0.deliver($1) })
     do {
       files = try await Reception(
-        session, until: deadline, { try await place.peer.receiveFiles(until: $0) },
+        session, until: deadline, { try await setup.peer.receiveFiles(until: $0) },
         deliver: { $0.deliver($1) })
     } catch {
       messages.end()
@@ -65,7 +65,7 @@ final class SessionLink: Sendable {
 
   /// Begins to hand over waiting and new deliveries.
   func start() {
-    place.peer.offerRequests(on: session.queue) { [session] in session.receive($0) }
+    setup.peer.offerRequests(on: session.queue) { [session] in session.receive($0) }
     Diagnostics.reporting(
       otherwise: (), to: { Diagnostics.report(WCError($0, of: .activation)) }, observe)
     userInfoTransfers.start(self)
@@ -120,17 +120,17 @@ final class SessionLink: Sendable {
   /// are not active have to wait: a shell that sends under any other name takes part.
   func isExpected(from sender: String) -> Bool {
     guard isCurrent else { return false }
-    guard place.role == .phone, !PeerNames.areSame(sender, counterpart) else { return true }
+    guard setup.role == .phone, !PeerNames.areSame(sender, counterpart) else { return true }
     return Diagnostics.reporting(otherwise: false) {
-      try place.phonePairing.state()[sender] == nil
+      try setup.phonePairing.state()[sender] == nil
     }
   }
 
   /// Whether a peer is the phone's active watch, but not yet this link's counterpart.
   func isAboutToServe(_ peer: String) -> Bool {
-    guard place.role == .phone, !PeerNames.areSame(peer, counterpart) else { return !isCurrent }
+    guard setup.role == .phone, !PeerNames.areSame(peer, counterpart) else { return !isCurrent }
     return Diagnostics.reporting(otherwise: false) {
-      try PeerNames.areSame(place.phonePairing.state().activeName, peer)
+      try PeerNames.areSame(setup.phonePairing.state().activeName, peer)
     }
   }
 
@@ -140,7 +140,7 @@ final class SessionLink: Sendable {
   /// reported, because the program may ask for the state from then on.
   private func notePresent() {
     let reachability = Diagnostics.reporting(otherwise: nil) {
-      try counterpart.map { try place.peer.reachability(of: $0) }
+      try counterpart.map { try setup.peer.reachability(of: $0) }
     }
     let found = CounterpartState(self, reachability)
     if found == nil { compareLater() }
@@ -162,13 +162,13 @@ final class SessionLink: Sendable {
     let queue = session.queue
     if let counterpart {
       observations.append(
-        try place.peer.observeReachability(of: counterpart, on: queue) { [weak self] reachability in
+        try setup.peer.observeReachability(of: counterpart, on: queue) { [weak self] reachability in
           self?.watching.withLock { $0.reachability = reachability }
           self?.compare()
         })
       try observeContext()
     }
-    for pairing in [place.phonePairing, place.watchPairing].compactMap(\.self) {
+    for pairing in [setup.phonePairing, setup.watchPairing].compactMap(\.self) {
       observations.append(try pairing.observe(on: queue) { [weak self] in self?.comparePairing() })
     }
     let hasEnded = watching.withLock { watching in
@@ -182,7 +182,7 @@ final class SessionLink: Sendable {
 
   private func observeContext() throws {
     guard let counterpart else { return }
-    let context = try place.peer.offerContexts(from: counterpart, on: session.queue) {
+    let context = try setup.peer.offerContexts(from: counterpart, on: session.queue) {
       [weak self] in self?.deliver($0) ?? false
     }
     let last = watching.withLock { watching in
@@ -200,10 +200,10 @@ final class SessionLink: Sendable {
   }
 
   private func comparePairing() {
-    guard place.role == .phone else { return compare() }
+    guard setup.role == .phone else { return compare() }
     let active: String?
     do {
-      active = try place.phonePairing.state().activeName
+      active = try setup.phonePairing.state().activeName
     } catch {
       Diagnostics.report(error)
       if WormholeError.maySucceedLater(error) { compareLater() }
@@ -268,7 +268,7 @@ extension SessionLink {
   func deliver(_ file: PeerFile) -> HandOver {
     guard isExpected(from: file.sender) else { return .leftForAnotherWatch }
     let session = session
-    let inbox = Inbox(place)
+    let inbox = Inbox(setup)
     defer { inbox.remove(file) }
     do {
       let received = WCSessionFile(try inbox.put(file), .value(file.metadata))

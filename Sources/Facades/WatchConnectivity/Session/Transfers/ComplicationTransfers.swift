@@ -75,7 +75,7 @@ struct ComplicationTransfers: Sendable {
 extension SessionLink {
   /// For the phone's active watch; nil on a watch.
   var complications: ComplicationTransfers? {
-    guard place.role == .phone, let counterpart else { return nil }
-    return ComplicationTransfers(place.container, watch: counterpart)
+    guard setup.role == .phone, let counterpart else { return nil }
+    return ComplicationTransfers(setup.container, watch: counterpart)
   }
 }

@@ -131,10 +131,10 @@ extension SessionLink {
   /// The transfers from an earlier process of this side whose end was not reported to the app.
   func loadOutstanding() throws {
     guard let counterpart else { return }
-    for sent in try place.peer.messageTransfers(to: counterpart) {
+    for sent in try setup.peer.messageTransfers(to: counterpart) {
       userInfoTransfers.add(WCSessionUserInfoTransfer(sent, in: self), try sent.status())
     }
-    for sent in try place.peer.fileTransfers(to: counterpart) {
+    for sent in try setup.peer.fileTransfers(to: counterpart) {
       fileTransfers.add(WCSessionFileTransfer(sent, in: self), try sent.status())
     }
   }

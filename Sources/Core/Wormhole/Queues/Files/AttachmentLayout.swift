@@ -31,7 +31,7 @@ package import WormholeSystem
 /// **What a crash leaves**: an unlocked directory without `content`, swept by the next consumer; an
 /// attachment in `taken/` that no entry there names, swept by the next consumer; and one with
 /// `content` in `attachments/` that no entry names, removed by its sender, which begins again.
-package enum AttachmentPlace {
+package enum AttachmentLayout {
   /// The key under which a payload, a dictionary, names its attachment.
   package static let payloadKey = "@attachment"
 
@@ -59,8 +59,8 @@ package enum AttachmentPlace {
 extension PropertyListValue {
   /// The attachment that the payload of an entry names; nil if there is none.
   package var attachmentID: String? {
-    guard case .dictionary = self, let id = self[AttachmentPlace.payloadKey]?.stringValue,
-      AttachmentPlace.isID(id)
+    guard case .dictionary = self, let id = self[AttachmentLayout.payloadKey]?.stringValue,
+      AttachmentLayout.isID(id)
     else { return nil }
     return id
   }
@@ -74,10 +74,10 @@ extension QueueDirectory {
   ///
   /// - Throws: `.noSuchFile` if the consumer was replaced.
   package func takeAttachment(_ id: String, by consumer: String) throws(Errno) {
-    let path = AttachmentPlace.takenPath(id, by: consumer)
+    let path = AttachmentLayout.takenPath(id, by: consumer)
     let isMoved =
       try tolerating(
-        [.noSuchFile, .alreadyExists], move(AttachmentPlace.path(id), to: path, .keep)) != nil
+        [.noSuchFile, .alreadyExists], move(AttachmentLayout.path(id), to: path, .keep)) != nil
     if !isMoved, try !exists(Self.takenPath(consumer)) { throw .noSuchFile }
   }
 
@@ -89,7 +89,7 @@ extension QueueDirectory {
     // If it stays, the next consumer removes it.
     guard (try? takeAttachment(id, by: consumer)) != nil else { return }
     // If it stays, the next consumer removes it.
-    try? removeAttachmentDirectory(AttachmentPlace.takenPath(id, by: consumer))
+    try? removeAttachmentDirectory(AttachmentLayout.takenPath(id, by: consumer))
   }
 
   /// Removes an attachment and its content; a missing one is ignored.
@@ -111,7 +111,7 @@ extension QueueDirectory {
       let directory = try openFile(path, [.readOnly, .directory])
       guard try directory.tryLock(.exclusive) else { return }
       let names = try directory.entries().map(\.name.text)
-      guard !names.contains(AttachmentPlace.content) else { return }
+      guard !names.contains(AttachmentLayout.content) else { return }
       try removeAttachmentDirectory(path)
     } catch {
       // Taken, removed, or not a file of this package.
@@ -127,8 +127,8 @@ extension QueueDirectory {
     let path = Self.takenPath(consumer)
     for entry in try list(path) ?? [] {
       let name = entry.name.text
-      guard name.hasPrefix(AttachmentPlace.takenPrefix),
-        !isNeeded(String(name.dropFirst(AttachmentPlace.takenPrefix.count)))
+      guard name.hasPrefix(AttachmentLayout.takenPrefix),
+        !isNeeded(String(name.dropFirst(AttachmentLayout.takenPrefix.count)))
       else { continue }
       try removeAttachmentDirectory(path + "/" + name)
     }
@@ -136,8 +136,8 @@ extension QueueDirectory {
 
   /// Returns the names of all attachments that are not taken.
   package func attachmentDirectories() throws(Errno) -> [String] {
-    try (list(AttachmentPlace.directory) ?? [])
-      .filter { $0.isDirectory != false }.map(\.name.text).filter { AttachmentPlace.isID($0) }
+    try (list(AttachmentLayout.directory) ?? [])
+      .filter { $0.isDirectory != false }.map(\.name.text).filter { AttachmentLayout.isID($0) }
   }
 }
 

@@ -3,7 +3,7 @@ import Wormhole
 import WormholePeers
 
 /// The container and the role of a session, by the configuration call or the environment.
-struct SessionPlace: Sendable {
+struct SessionSetup: Sendable {
   /// How long a message waits for its reply by default.
   static let standardReplyTimeout: Duration = .seconds(300)
 
@@ -41,7 +41,7 @@ struct SessionPlace: Sendable {
     watchPairing = role == .watch ? Pairing(of: name, in: container) : nil
   }
 
-  /// The place that the environment sets.
+  /// The setup that the environment sets.
   ///
   /// - Throws: `WCError`: `sessionNotSupported`, saying which variable is missing or wrong.
   init(environment: [String: String]) throws {
