@@ -8,7 +8,7 @@ import WormholeSystem
 /// has removed it.
 final class DirectoryRegistration: PresenceHold {
   private enum Phase {
-    case here(PresencePost)
+    case here(PresenceFile)
     case left
     /// Another registration has the role.
     case overtaken(LeaseHolder?)
@@ -38,40 +38,40 @@ final class DirectoryRegistration: PresenceHold {
   ///   - fence: The number of its entering, if it has the role.
   ///   - isEntering: Whether its process prepares something in the role first.
   init(
-    _ presence: PresenceDirectory, _ record: PresenceRecord, _ post: PresencePost,
+    _ presence: PresenceDirectory, _ record: PresenceRecord, _ file: PresenceFile,
     fence: UInt64 = 0, isEntering: Bool = false
   ) {
     self.presence = presence
     self.record = record
-    condition = Mutex(Condition(phase: .here(post), fence: fence, isEntering: isEntering))
+    condition = Mutex(Condition(phase: .here(file), fence: fence, isEntering: isEntering))
   }
 
   deinit { end(asDeath: false) }
 
   func end(asDeath: Bool) {
-    let (watches, post) = condition.withLock { condition -> ([Watch], PresencePost?) in
+    let (watches, file) = condition.withLock { condition -> ([Watch], PresenceFile?) in
       let watches = exchange(&condition.watches, with: [])
-      guard case .here(let post) = condition.phase else { return (watches, nil) }
+      guard case .here(let file) = condition.phase else { return (watches, nil) }
       // Excludes: a check that creates the registration again after this.
       condition.phase = .left
-      return (watches, post)
+      return (watches, file)
     }
     // An attempt that has begun notices the end, and removes what it has created.
     // Of two threads that wait, one is woken by its end.
     while condition.withLock(\.isBeingMade) { made.block(until: .now + .milliseconds(10)) }
-    if let post, record.identity == .current {
-      end(post, asDeath: asDeath)
+    if let file, record.identity == .current {
+      end(file, asDeath: asDeath)
     }
     for watch in watches { watch.cancel() }
   }
 
-  private func end(_ post: PresencePost, asDeath: Bool) {
+  private func end(_ file: PresenceFile, asDeath: Bool) {
     if !asDeath, ChangeMonitor.shared.isSettled(presence.container.root.path) {
-      return withExtendedLifetime(post) { presence.remove(record) }
+      return withExtendedLifetime(file) { presence.remove(record) }
     }
     // In a container that is being removed its file is left to the removing program, which would
     // fail without it (`rm -r`). After an error closing it has the same effect, perhaps a moment later.
-    try? post.unlock()
+    try? file.unlock()
   }
 
   /// Completes its entering, once.
@@ -102,8 +102,8 @@ final class DirectoryRegistration: PresenceHold {
 
   var facts: HoldFacts {
     condition.withLock { condition in
-      guard case .here(let post) = condition.phase else { return HoldFacts(fence: condition.fence) }
-      return HoldFacts(fence: condition.fence, descriptor: post.descriptor)
+      guard case .here(let file) = condition.phase else { return HoldFacts(fence: condition.fence) }
+      return HoldFacts(fence: condition.fence, descriptor: file.descriptor)
     }
   }
 
@@ -188,18 +188,18 @@ final class DirectoryRegistration: PresenceHold {
   /// Returns whether the registration exists; ends it if its role is gone.
   private func stands(orMakeAgain: Bool) throws -> Bool {
     guard record.identity == .current else { return true }
-    guard case .here(let post) = condition.withLock(\.phase) else { return true }
-    let isThere = try presence.isThere(post, record)
+    guard case .here(let file) = condition.withLock(\.phase) else { return true }
+    let isThere = try presence.isThere(file, record)
     if record.isExclusive, let id = try presence.roleID(), id != record.id,
       !LeaseFault.confirmingUnseen.isActive
     {
       presence.remove(record)
-      _ = replace(post, by: .overtaken(try presence.living(id)?.holder))
+      _ = replace(file, by: .overtaken(try presence.living(id)?.holder))
       return true
     }
     if isThere { return true }
     // It was left meanwhile, which removes it.
-    guard case .here(let now) = condition.withLock(\.phase), now === post else { return true }
+    guard case .here(let now) = condition.withLock(\.phase), now === file else { return true }
     guard orMakeAgain,
       condition.withLock({ condition in
         // Excludes: an attempt that begins after `end`.
@@ -213,16 +213,16 @@ final class DirectoryRegistration: PresenceHold {
       made.raise()
     }
     let new = try madeAgain()
-    if !replace(post, by: new), case .here = new { presence.remove(record) }
+    if !replace(file, by: new), case .here = new { presence.remove(record) }
     // Its file is another one.
     if !condition.withLock(\.watches.isEmpty) { try watchFiles() }
     return true
   }
 
   /// - Returns: False if it was left meanwhile.
-  private func replace(_ post: PresencePost, by new: Phase) -> Bool {
+  private func replace(_ file: PresenceFile, by new: Phase) -> Bool {
     let isReplaced = condition.withLock { condition in
-      guard case .here(let current) = condition.phase, current === post else { return false }
+      guard case .here(let current) = condition.phase, current === file else { return false }
       condition.phase = new
       return true
     }
@@ -233,11 +233,11 @@ final class DirectoryRegistration: PresenceHold {
   }
 
   private func madeAgain() throws -> Phase {
-    guard record.isExclusive else { return .here(try presence.post(record)) }
+    guard record.isExclusive else { return .here(try presence.makeFile(record)) }
     switch try presence.takeRole(record, until: .now, overtakes: { _ in false }) {
-    case .taken(let post, let fence):
+    case .taken(let file, let fence):
       condition.withLock { $0.fence = fence }
-      return .here(post)
+      return .here(file)
     case .busy(let member), .removed(let member): return .overtaken(member.holder)
     }
   }
@@ -245,13 +245,13 @@ final class DirectoryRegistration: PresenceHold {
 
 extension PresenceDirectory {
   /// Writes a registration, and gives it its name.
-  func post(_ record: PresenceRecord) throws -> PresencePost {
+  func makeFile(_ record: PresenceRecord) throws -> PresenceFile {
     for _ in 0..<renameRaceLimit {
       let place = try directory.openOrMake()
       do {
-        let post = try PresencePost.stage(record, at: place, in: root)
+        let file = try PresenceFile.stage(record, at: place, in: root)
         try publish(record, at: place)
-        return post
+        return file
       } catch let error as Errno where error == .noSuchFile {
         // The directory was removed meanwhile.
         continue
@@ -266,9 +266,9 @@ extension PresenceDirectory {
       at: place.rawValue)
   }
 
-  func isThere(_ post: PresencePost, _ record: PresenceRecord) throws -> Bool {
+  func isThere(_ file: PresenceFile, _ record: PresenceRecord) throws -> Bool {
     let handle = try root.handle()
-    return try post.isNamed(
+    return try file.isNamed(
       directory.relativePath + "/" + Self.memberName(record.id), at: handle.descriptor.rawValue)
   }
 
@@ -290,8 +290,8 @@ extension PresenceDirectory {
     record.ended = Date()
     do {
       // Locked while it is written, so that a sweeper leaves it alone.
-      let post = try PresencePost.stage(record, at: place, in: root)
-      try withExtendedLifetime(post) {
+      let file = try PresenceFile.stage(record, at: place, in: root)
+      try withExtendedLifetime(file) {
         try rename(
           Self.enteringName(record.id), at: place.rawValue, to: Self.last, at: place.rawValue)
       }

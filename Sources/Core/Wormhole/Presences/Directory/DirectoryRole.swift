@@ -4,7 +4,7 @@ import WormholeSystem
 // The exclusive role: a value that names the registration that has it.
 extension PresenceDirectory {
   enum RoleOutcome {
-    case taken(PresencePost, fence: UInt64)
+    case taken(PresenceFile, fence: UInt64)
     case busy(PresenceMember)
     /// The awaited process did not leave: a program has removed its registration.
     case removed(PresenceMember)
@@ -66,9 +66,9 @@ extension PresenceDirectory {
       }
     }
     if let member = try removedMember() { return .removed(member) }
-    guard record.isExclusive || holder != nil else { return .taken(try post(record), fence: 0) }
+    guard record.isExclusive || holder != nil else { return .taken(try makeFile(record), fence: 0) }
     let place = SharedDescriptor(try directory.openOrMake())
-    let post = try PresencePost.stage(record, at: place.descriptor, in: root)
+    let file = try PresenceFile.stage(record, at: place.descriptor, in: root)
     var hasEntered = false
     defer { if !hasEntered { discardStaged(record, at: place.descriptor) } }
     let holders = try role.edit(.init(until: deadline)) {
@@ -102,7 +102,7 @@ extension PresenceDirectory {
     }
     if completes || !record.isExclusive { try publish(record, at: place.descriptor) }
     hasEntered = true
-    return .taken(post, fence: fence)
+    return .taken(file, fence: fence)
   }
 
   /// How long a killed process may take to end, before others are looked at.
@@ -221,10 +221,10 @@ final class DirectoryRoleAcquisition: Waiting {
       removed = nil
     }
     switch try take() {
-    case .taken(let post, let fence):
+    case .taken(let file, let fence):
       return .done(
         DirectoryRegistration(
-          presence, record, post, fence: fence, isEntering: isGone != nil && record.isExclusive))
+          presence, record, file, fence: fence, isEntering: isGone != nil && record.isExclusive))
     case .removed(let member):
       (removed, waitsFor) = (member, nil)
       ChangeMonitor.shared.noteRemoval(in: presence.container.root.path)

@@ -82,7 +82,7 @@ package struct PresenceDirectory: PresenceStore {
   package func enter(_ record: PresenceRecord, tidies: Bool) throws -> any PresenceHold {
     try root.changing {
       if tidies { try sweep() }
-      return DirectoryRegistration(self, record, try post(record))
+      return DirectoryRegistration(self, record, try makeFile(record))
     }
   }
 

@@ -156,7 +156,7 @@ private final class CachedLockTable {
 
 /// The file of one registration, open for writing and locked; the registration lives as long as
 /// this object.
-final class PresencePost: Sendable {
+final class PresenceFile: Sendable {
   private let file: FileDescriptor
   private let status: FileStatus
 
@@ -181,7 +181,7 @@ final class PresencePost: Sendable {
   /// - Parameter place: The named directory.
   static func stage(
     _ record: PresenceRecord, at place: borrowing FileDescriptor, in root: ContainerRoot
-  ) throws -> PresencePost {
+  ) throws -> PresenceFile {
     let name = PresenceDirectory.enteringName(record.id)
     var record = record
     record.directory = try place.status().inode
@@ -201,16 +201,16 @@ final class PresencePost: Sendable {
         try removeIfPresent(name, at: place.rawValue)
         continue
       }
-      let post = try PresencePost(made)
-      guard try post.file.status().links > 0 else { continue }
+      let file = try PresenceFile(made)
+      guard try file.file.status().links > 0 else { continue }
       do throws(Errno) {
-        try post.file.writeAll(bytes)
+        try file.file.writeAll(bytes)
       } catch {
         // Otherwise it is swept as soon as it is unlocked, which is now.
         _ = try? removeIfPresent(name, at: place.rawValue)
         throw error
       }
-      return post
+      return file
     }
     throw Errno.deviceBusy
   }
