@@ -40,10 +40,10 @@ package struct Stage {
     }
   }
 
-  /// Shows a claim, and whether it held.
-  package func check(_ claim: String, _ holds: Bool, took duration: Duration?) throws {
+  /// Shows a promise, and whether it held.
+  package func check(_ promise: String, _ holds: Bool, took duration: Duration?) throws {
     let mark = holds ? styled("✓", .green) : styled("✗", .red)
-    try show("   \(mark) \(claim)\(Self.right(duration, after: 5 + claim.count))")
+    try show("   \(mark) \(promise)\(Self.right(duration, after: 5 + promise.count))")
   }
 
   package func show(_ line: String) throws { try print(line) }

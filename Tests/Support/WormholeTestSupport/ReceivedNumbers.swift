@@ -14,7 +14,7 @@ public enum ReceivedNumbers {
 
   /// Returns the casts of received numbers that differ from Apple's platforms; "" for none.
   public static func findings(in received: [String: Any]) -> String {
-    let claims: [(String, Bool)] = [
+    let checks: [(String, Bool)] = [
       ("int as Int", received["int"] as? Int == 3),
       ("int as Double", received["int"] as? Double == 3),
       ("int as Float", received["int"] as? Float == 3),
@@ -51,7 +51,7 @@ public enum ReceivedNumbers {
       ("switch yes", kind(received["yes"]) == "Int"),
       ("JSON", json(received) == json(sent)),
     ]
-    return claims.filter { !$0.1 }.map(\.0).joined(separator: ", ")
+    return checks.filter { !$0.1 }.map(\.0).joined(separator: ", ")
   }
 
   private static func kind(_ object: Any?) -> String {

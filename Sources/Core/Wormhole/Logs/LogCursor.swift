@@ -81,7 +81,7 @@ package struct LogCursor: Sendable {
   /// Takes the position over from the previous process.
   ///
   /// - Parameter start: the first position of a new subscriber.
-  func claim(
+  func takeOver(
     _ state: LogState, until deadline: ContinuousClock.Instant?,
     start: @escaping @Sendable () throws -> Int
   ) throws -> Position {

@@ -164,7 +164,7 @@ public final class LogReader<Content: Codable & Sendable>: Sendable {
       try log.begin(until: deadline ?? .now + SharedContainer.standardWait)
     }
     guard let known = try log.memory.state(of: log.value) else { throw Errno.staleHandle }
-    let position = try cursor.claim(known, until: deadline) { try log.position(of: start) }
+    let position = try cursor.takeOver(known, until: deadline) { try log.position(of: start) }
     // If stopped between the two steps, this may have replaced its own successor.
     try cursor.registration.watch()
     try cursor.registration.confirm(until: deadline)

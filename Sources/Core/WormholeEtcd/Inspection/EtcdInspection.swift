@@ -276,7 +276,7 @@ struct EtcdInspection {
     var found = ContainerReport.NamedQueue(
       name: name, path: queue.path, title: scope.use(name, kind)?.title)
     let keys = EtcdQueue(queue, in: etcd)
-    let parts: [QueueKeyPart] = [.entries, .claims, .outcomes, .receipts, .failures]
+    let parts: [QueueKeyPart] = [.entries, .owners, .outcomes, .receipts, .failures]
     let counted = try etcd.commit(
       EtcdTransaction(if: [], then: parts.map { .count(keys.range($0)) }))
     let counts = counted.results.map { if case .count(let count) = $0 { Int(count) } else { 0 } }

@@ -109,9 +109,9 @@ struct EtcdKeys {
     case .post: if isPut { report(.posted, nil) }
     case .log: if isPut, part == "m" { report(.appended, .init(publisherOf: item.value)) }
     case .queue:
-      // A claim changes with each delivery.
+      // The record of an owner changes with each delivery.
       let isNews = item.version == 1 || part == QueueKeyPart.entries.rawValue && !isPut
-      if isNews, [.entries, .claims].contains(part.flatMap { QueueKeyPart(rawValue: $0) }) {
+      if isNews, [.entries, .owners].contains(part.flatMap { QueueKeyPart(rawValue: $0) }) {
         report(.changed, place.rest.last.flatMap { .init(senderOf: $0) })
       }
     case .presence, .consumer:

@@ -9,15 +9,15 @@ struct EtcdBatchState {
     let item: KeyValue
     /// Nil if it cannot be read.
     let batch: Batch?
-    var claim: BatchOwner?
-    /// The claim's key.
-    var claimed: KeyValue?
+    var owner: BatchOwner?
+    /// The owner record's key.
+    var written: KeyValue?
 
     /// The state of an entry that has not ended.
     func status(_ index: Int, _ outcomes: [Int: QueueEntryStatus]) -> QueueEntryStatus {
-      if claim?.settled.contains(index) == true { return outcomes[index] ?? .processed }
+      if owner?.settled.contains(index) == true { return outcomes[index] ?? .processed }
       if let batch, batch.entries[index].payload == nil { return batch.entries[index].withdrawal }
-      return claim == nil ? .stored : .taken
+      return owner == nil ? .stored : .taken
     }
   }
 
@@ -32,7 +32,7 @@ struct EtcdBatchState {
   /// An entry that has not ended; nil if it has, or cannot be read.
   func entry(_ index: Int) -> Batch.Entry? {
     stored(index).flatMap {
-      $0.claim?.settled.contains(index) == true ? nil : $0.batch?.entries[index]
+      $0.owner?.settled.contains(index) == true ? nil : $0.batch?.entries[index]
     }
   }
 
@@ -72,10 +72,10 @@ extension EtcdQueue {
 
   private func ranges(of batch: EntryFile) -> [KeyRange] {
     let own: [KeyRange] = [
-      .key(entryKey(batch)), .key(claimKey(batch)), outcomes(of: batch.whole),
+      .key(entryKey(batch)), .key(ownerKey(batch)), outcomes(of: batch.whole),
     ]
     return batch.count == 1
-      ? own : own + [range(.entries, batch.partsStart), range(.claims, batch.partsStart)]
+      ? own : own + [range(.entries, batch.partsStart), range(.owners, batch.partsStart)]
   }
 
   private func look(at batch: EntryFile, _ items: [[KeyValue]]) -> EtcdBatchState {
@@ -91,11 +91,11 @@ extension EtcdQueue {
     return look
   }
 
-  private func stored(_ item: KeyValue?, _ claims: [KeyValue]) -> EtcdBatchState.Stored? {
+  private func stored(_ item: KeyValue?, _ owners: [KeyValue]) -> EtcdBatchState.Stored? {
     guard let item, let name = batch(item.key) else { return nil }
-    let claimed = claims.first { batch($0.key) == name }
+    let written = owners.first { batch($0.key) == name }
     return .init(
       name: name, item: item, batch: Batch(found: item.value, count: name.total),
-      claim: claimed.map { BatchOwner($0.value) }, claimed: claimed)
+      owner: written.map { BatchOwner($0.value) }, written: written)
   }
 }

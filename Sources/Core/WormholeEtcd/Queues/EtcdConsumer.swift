@@ -39,13 +39,13 @@ struct EtcdConsumer: ConsumerSource {
     let left = view.left(besides: taken)
     // It waited when its taking was prepared, and nothing preceded it.
     if let (name, commitRecord, item) = own.takeFirst(),
-      let claim = left.first(where: { $0.batch == name })?.claim, claim.consumer == own.id
+      let owner = left.first(where: { $0.batch == name })?.owner, owner.consumer == own.id
     {
-      let claimed = commitRecord.item(at: claim.modified)
-      return try accept(name, .init(consumer: own.id), claimed, item, store)
+      let written = commitRecord.item(at: owner.modified)
+      return try accept(name, .init(consumer: own.id), written, item, store)
     }
-    if let (name, claim) = left.first {
-      return try takeOver(name, from: claim.consumer, store)
+    if let (name, owner) = left.first {
+      return try takeOver(name, from: owner.consumer, store)
     }
     let mine = taken
     guard
@@ -85,14 +85,14 @@ struct EtcdConsumer: ConsumerSource {
   /// - Returns: False if it cannot be read, or is too large for that step.
   private mutating func share(_ name: EntryFile, _ store: EtcdQueue) throws -> Bool {
     let look = try store.look(at: name)
-    guard let whole = look.whole, whole.claim == nil else {
+    guard let whole = look.whole, whole.owner == nil else {
       // Another worker has shared or taken it: its other entries precede all that the view shows.
       try own.view.refresh(until: store.container.callDeadline)
       return true
     }
     guard let batch = whole.batch else { return false }
     var change = EtcdTransaction(
-      if: [own.fence, .absent(store.claimKey(name))] + whole.item.unchanged,
+      if: [own.fence, .absent(store.ownerKey(name))] + whole.item.unchanged,
       then: [.delete(.key(whole.item.key))])
     for (index, entry) in batch.entries.enumerated() {
       if entry.payload == nil {
@@ -118,31 +118,31 @@ struct EtcdConsumer: ConsumerSource {
   }
 
   private func commitRecord(
-    _ name: EntryFile, _ claim: BatchOwner, _ base: KeyValue?
+    _ name: EntryFile, _ owner: BatchOwner, _ base: KeyValue?
   ) throws -> EtcdContainer.CommitRecord {
     .init(
-      key: store.claimKey(name), base: base, seen: base?.modified ?? own.view.revision,
-      value: try claim.bytes(stamp: Nonce.next()))
+      key: store.ownerKey(name), base: base, seen: base?.modified ?? own.view.revision,
+      value: try owner.bytes(stamp: Nonce.next()))
   }
 
   private mutating func takeOver(
     _ name: EntryFile, from consumer: String, _ store: EtcdQueue
   ) throws -> TakeResult {
     let look = try store.look(at: name)
-    guard let stored = look.whole, var claim = stored.claim else {
+    guard let stored = look.whole, var owner = stored.owner else {
       own.view.noteEnd(of: name)
       return .again
     }
-    guard claim.consumer == consumer else { return .again }
-    claim.consumer = own.id
-    return try take(name, claim, over: (consumer, stored.claimed), store)
+    guard owner.consumer == consumer else { return .again }
+    owner.consumer = own.id
+    return try take(name, owner, over: (consumer, stored.written), store)
   }
 
   private mutating func take(
-    _ name: EntryFile, _ claim: BatchOwner, over last: (consumer: String, claimed: KeyValue?)?,
+    _ name: EntryFile, _ owner: BatchOwner, over last: (consumer: String, written: KeyValue?)?,
     _ store: EtcdQueue
   ) throws -> TakeResult {
-    let (entry, key) = (store.entryKey(name), store.claimKey(name))
+    let (entry, key) = (store.entryKey(name), store.ownerKey(name))
     let consumer = store.consumerKey(own.id)
     var change = EtcdTransaction(
       if: [own.fence, .exists(entry)], then: [.read(.key(entry))],
@@ -150,7 +150,7 @@ struct EtcdConsumer: ConsumerSource {
     if let last, last.consumer != own.id {
       change.conditions.append(.absent(store.consumerKey(last.consumer)))
     }
-    let commitRecord = try commitRecord(name, claim, last?.claimed)
+    let commitRecord = try commitRecord(name, owner, last?.written)
     let outcome = try store.container.commit(change, commitRecord)
     guard outcome.succeeded else {
       let found = outcome.results.map(\.items)
@@ -161,7 +161,7 @@ struct EtcdConsumer: ConsumerSource {
       return .again
     }
     return try accept(
-      name, claim, commitRecord.item(at: outcome.revision), outcome.results.first?.items.first,
+      name, owner, commitRecord.item(at: outcome.revision), outcome.results.first?.items.first,
       isLeft: last != nil, store)
   }
 
@@ -169,7 +169,7 @@ struct EtcdConsumer: ConsumerSource {
   ///   - read: The batch, if it was read.
   ///   - isLeft: Whether another consumer had it.
   private mutating func accept(
-    _ name: EntryFile, _ claim: BatchOwner, _ claimed: KeyValue, _ read: KeyValue?,
+    _ name: EntryFile, _ owner: BatchOwner, _ written: KeyValue, _ read: KeyValue?,
     isLeft: Bool = false, _ store: EtcdQueue
   ) throws -> TakeResult {
     let entry = store.entryKey(name)
@@ -180,20 +180,20 @@ struct EtcdConsumer: ConsumerSource {
     let item = try read ?? store.item(entry)
     // No other process ends this consumer's batches.
     guard let item else { throw store.queue.replaced() }
-    let record = EtcdTaken(own, name, claim: claim, claimed: claimed)
+    let record = EtcdTaken(own, name, owner: owner, written: written)
     do throws(Batch.Unreadable) {
       var batch = try Batch(bytes: item.value, count: name.total)
       for index in batch.entries.indices {
         batch.entries[index].expiry = batch.entries[index].expiry.map { expiry(of: name, $0) }
       }
       let back = isBack && name.count > 1 ? (0..<name.count).map { DeliveryLog.line($0) } : []
-      let lines = claim.deliveries + back.joined()
+      let lines = owner.deliveries + back.joined()
       let log = DeliveryLog(
         lines.isEmpty ? nil : Array(lines.utf8),
         taken: (isLeft || isBack) && name.count == 1 ? name.indices.first : nil)
       return .batch(
         TakenBatch(
-          name, batch, settled: claim.settled, log: log, by: own.directory, in: record, terms: terms
+          name, batch, settled: owner.settled, log: log, by: own.directory, in: record, terms: terms
         ))
     } catch {
       let reason = "it could not be read: \(error.reason)"

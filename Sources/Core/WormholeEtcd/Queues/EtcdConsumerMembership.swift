@@ -151,13 +151,13 @@ final class EtcdConsumerMembership: ConsumerMembership, EtcdCompanion {
 
   func isIdle(countsTaken: Bool) throws -> Bool {
     let found = try store.client.read(
-      [.init(store.range(.claims)), .init(store.range(.entries), keysOnly: true)],
+      [.init(store.range(.owners)), .init(store.range(.entries), keysOnly: true)],
       until: store.container.callDeadline
     ).items
-    let (claims, entries) = (found[0], found[1])
-    let owners = claims.map { BatchOwner($0.value).consumer }
-    let taken = Set(claims.compactMap { store.batch($0.key) })
-    return (!countsTaken || !owners.contains(id))
+    let (owners, entries) = (found[0], found[1])
+    let consumers = owners.map { BatchOwner($0.value).consumer }
+    let taken = Set(owners.compactMap { store.batch($0.key) })
+    return (!countsTaken || !consumers.contains(id))
       && entries.allSatisfy { store.batch($0.key).map { taken.contains($0) } ?? true }
   }
 
@@ -184,7 +184,7 @@ final class EtcdConsumerMembership: ConsumerMembership, EtcdCompanion {
     guard !isEnded.exchange(true, ordering: .sequentiallyConsistent) else { return }
     view.cancel()
     sessionEnd.withLock { $0 = nil }
-    // Files whose entries have not ended can still be claimed, until another process consumes.
+    // Files whose entries have not ended can still be taken, until another process consumes.
     removeDirectories([directory], withFiles: false)
     registration?.end(asDeath: cause == .death)
     // It has no registration, or has lost it.

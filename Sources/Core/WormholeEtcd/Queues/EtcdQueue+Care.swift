@@ -160,7 +160,7 @@ extension EtcdQueue: QueueStore {
   /// Each end of an entry changes or deletes `e/<batch>` or `d/<batch>`.
   func watchEnds(_ ends: QueueEnds) throws -> any Cancelling {
     // A waiter that looks learns why a look fails.
-    try KeyWatch(container, range(from: .claims, through: .entries)) { [weak ends] events in
+    try KeyWatch(container, range(from: .owners, through: .entries)) { [weak ends] events in
       for batch in events.compactMap({ batch($0.keyValue.key)?.whole }) { ends?.raise(batch) }
     } mayHaveMissed: { [weak ends] in
       ends?.raiseAll()

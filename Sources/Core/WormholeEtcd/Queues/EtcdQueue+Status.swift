@@ -46,8 +46,8 @@ extension EtcdQueue {
     if let sender {
       return try call.unfinished(call.waiting().filter { $0.sender == sender })
     }
-    let claims = try call.container.read(range(.claims), keysOnly: true).items
-    let taken = Set(claims.compactMap { batch($0.key) })
+    let owners = try call.container.read(range(.owners), keysOnly: true).items
+    let taken = Set(owners.compactMap { batch($0.key) })
     let waiting = try call.waiting().filter { !taken.contains($0) }
     var found = try call.unfinished(Array(taken))
     var rest = waiting[...]
@@ -62,9 +62,9 @@ extension EtcdQueue {
   }
 
   func abandoned() throws -> Set<EntryFile> {
-    let (claims, consumers) = (range(.claims), range(.consumers))
+    let (owners, consumers) = (range(.owners), range(.consumers))
     let found = try client.read(
-      [.init(claims), .init(consumers, keysOnly: true)], until: call().container.callDeadline
+      [.init(owners), .init(consumers, keysOnly: true)], until: call().container.callDeadline
     ).items
     let living = Set(found[1].map(\.key))
     return Set(
@@ -189,7 +189,7 @@ extension EtcdQueue {
       batch.entries[index] = .init(withdrawnAs: status)
     }
     var change = EtcdTransaction(
-      if: item.unchanged + [.absent(claimKey(name))], then: [])
+      if: item.unchanged + [.absent(ownerKey(name))], then: [])
     // The consumer handles those beyond a transaction's limit, which it finds withdrawn.
     if batch.isWithdrawn, name.count <= Self.maximumCount {
       change.operations.append(.delete(.key(item.key)))

@@ -74,7 +74,7 @@ struct EtcdQueue: Sendable {
 
   func entryKey(_ batch: EntryFile) -> [UInt8] { key(.entries, batch.text) }
 
-  func claimKey(_ batch: EntryFile) -> [UInt8] { key(.claims, batch.text) }
+  func ownerKey(_ batch: EntryFile) -> [UInt8] { key(.owners, batch.text) }
 
   func consumerKey(_ id: String) -> [UInt8] { key(.consumers, id) }
 

@@ -8,8 +8,8 @@ import WormholeSystem
 ///
 /// The contents of entries are not kept. In a history it never goes back: older news is dropped.
 final class EtcdQueueView: KeyFollowing {
-  /// The part of a claim that others have to know.
-  struct Claim {
+  /// The part of an owner record that others have to know.
+  struct Owner {
     let consumer: String
     let modified: Int64
   }
@@ -20,7 +20,7 @@ final class EtcdQueueView: KeyFollowing {
     var entries: [EntryFile: Int64] = [:]
     /// The arrival times of batches that this consumer has seen arrive (`bootTimeNanoseconds`).
     var arrived: [EntryFile: UInt64] = [:]
-    var claims: [EntryFile: Claim] = [:]
+    var owners: [EntryFile: Owner] = [:]
     var consumers: Set<String> = []
   }
 
@@ -42,7 +42,7 @@ final class EtcdQueueView: KeyFollowing {
   typealias ReadKeys = (moment: EtcdMoment, items: [[KeyValue]])
 
   private static func parts(of queue: [UInt8]) -> [EtcdClient.Part] {
-    let end = KeyRange.end(ofPrefix: queue + QueueKeyPart.claims.bytes())
+    let end = KeyRange.end(ofPrefix: queue + QueueKeyPart.owners.bytes())
     return [
       .init(.range(from: queue + QueueKeyPart.consumers.bytes(), to: end)),
       .init(.prefix(queue + QueueKeyPart.entries.bytes()), keysOnly: true),
@@ -108,11 +108,11 @@ final class EtcdQueueView: KeyFollowing {
   /// has without knowing it, because the answer to its taking came too late.
   ///
   /// - Parameter taken: the batches that it knows.
-  func left(besides taken: Set<EntryFile>) -> [(batch: EntryFile, claim: Claim)] {
+  func left(besides taken: Set<EntryFile>) -> [(batch: EntryFile, owner: Owner)] {
     state.withLock { state in
-      state.claims.filter { batch, claim in
-        claim.consumer == own
-          ? !taken.contains(batch) : !state.consumers.contains(claim.consumer)
+      state.owners.filter { batch, owner in
+        owner.consumer == own
+          ? !taken.contains(batch) : !state.consumers.contains(owner.consumer)
       }
     }.map { ($0.key, $0.value) }.sorted { $0.batch.precedes($1.batch) }
   }
@@ -121,7 +121,7 @@ final class EtcdQueueView: KeyFollowing {
   /// the place of its due time. Workers share the first batch, so its entries precede all others.
   func waiting() -> [EntryFile] {
     let found = state.withLock { state in
-      state.entries.filter { state.claims[$0.key] == nil }
+      state.entries.filter { state.owners[$0.key] == nil }
     }
     var order = found.filter { $0.key.due == nil }.sorted { first, second in
       let isShared = first.key.part != nil
@@ -153,11 +153,11 @@ final class EtcdQueueView: KeyFollowing {
       state.moment = moment
       state.entries = [:]
       // A transaction may have shown them after this read.
-      let newer = state.claims.filter { isSame && $0.value.modified > moment.revision }
-      state.claims = [:]
+      let newer = state.owners.filter { isSame && $0.value.modified > moment.revision }
+      state.owners = [:]
       state.consumers = []
       for item in found.joined() { put(item, in: &state) }
-      state.claims.merge(newer) { $1 }
+      state.owners.merge(newer) { $1 }
       state.arrived = state.arrived.filter { state.entries[$0.key] != nil }
       let new = state.entries.keys.filter { before[$0] == nil }
       if !isFirst { for batch in new { state.arrived[batch] = bootTimeNanoseconds() } }
@@ -172,7 +172,7 @@ final class EtcdQueueView: KeyFollowing {
   func noteEnd(of batch: EntryFile) {
     state.withLock { state in
       state.entries[batch] = nil
-      state.claims[batch] = nil
+      state.owners[batch] = nil
     }
   }
 
@@ -181,17 +181,17 @@ final class EtcdQueueView: KeyFollowing {
     if part == .consumers { state.consumers.insert(String(decoding: name, as: UTF8.self)) }
     guard let batch = EntryFile(bytes: Array(name)) else { return }
     if part == .entries { state.entries[batch] = item.created }
-    guard part == .claims, state.claims[batch].map({ $0.modified < item.modified }) ?? true else {
+    guard part == .owners, state.owners[batch].map({ $0.modified < item.modified }) ?? true else {
       return
     }
-    state.claims[batch] = Claim(consumer: BatchOwner(item.value).consumer, modified: item.modified)
+    state.owners[batch] = Owner(consumer: BatchOwner(item.value).consumer, modified: item.modified)
   }
 
   private func delete(_ key: [UInt8], in state: inout State) {
     guard let (part, name) = store.part(key) else { return }
     if part == .consumers { state.consumers.remove(String(decoding: name, as: UTF8.self)) }
     guard let batch = EntryFile(bytes: Array(name)) else { return }
-    if part == .claims { state.claims[batch] = nil }
+    if part == .owners { state.owners[batch] = nil }
     if part == .entries { (state.entries[batch], state.arrived[batch]) = (nil, nil) }
   }
 

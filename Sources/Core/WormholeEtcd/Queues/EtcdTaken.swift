@@ -3,29 +3,29 @@ import Wormhole
 import WormholeInspection
 import WormholePropertyLists
 
-/// A batch that a consumer has taken on etcd, and its claim. Each step is one transaction, guarded
-/// by the consumer's key and the claim's last state.
+/// A batch that a consumer has taken on etcd, and its owner record. Each step is one transaction, guarded
+/// by the consumer's key and the owner record's last state.
 final class EtcdTaken: TakenBatchStorage {
   private let own: EtcdConsumerMembership
   private let name: EntryFile
   private let state: Mutex<State>
 
   private struct State {
-    var claim: BatchOwner
+    var owner: BatchOwner
     /// Its key.
-    var claimed: KeyValue
-    /// A change that was perhaps made, and the claim that it put; nil for the end of the batch.
-    var doubt: (claim: BatchOwner?, value: [UInt8])?
+    var written: KeyValue
+    /// A change that was perhaps made, and the owner record that it put; nil for the end of the batch.
+    var doubt: (owner: BatchOwner?, value: [UInt8])?
     /// The taken files of its entries, by their ids.
     var files: [String: KeyValue] = [:]
   }
 
   private var store: EtcdQueue { own.store }
 
-  init(_ place: EtcdConsumerMembership, _ name: EntryFile, claim: BatchOwner, claimed: KeyValue) {
+  init(_ place: EtcdConsumerMembership, _ name: EntryFile, owner: BatchOwner, written: KeyValue) {
     own = place
     self.name = name
-    state = Mutex(State(claim: claim, claimed: claimed))
+    state = Mutex(State(owner: owner, written: written))
   }
 
   func confirm(looks: Bool, until deadline: ContinuousClock.Instant?) throws {
@@ -41,8 +41,8 @@ final class EtcdTaken: TakenBatchStorage {
 
   func successor() throws -> LeaseHolder? {
     let store = store.call()
-    guard let claim = try store.item(store.claimKey(name)) else { return nil }
-    let consumer = try store.item(store.consumerKey(BatchOwner(claim.value).consumer))
+    guard let owner = try store.item(store.ownerKey(name)) else { return nil }
+    let consumer = try store.item(store.consumerKey(BatchOwner(owner.value).consumer))
     let words = consumer.map { String(decoding: $0.value, as: UTF8.self).split(separator: " ") }
     guard let words, words.count > 2 else { return nil }
     return try store.queue.role.members().first { $0.id == words[2] }?.holder
@@ -50,7 +50,7 @@ final class EtcdTaken: TakenBatchStorage {
 
   func takeAttachment(_ id: String) throws {
     let item = try taken(id)
-    let isMovedAway = try knownClaim().marks[BatchOwner.movedAwayMark + id] != nil
+    let isMovedAway = try knownOwner().marks[BatchOwner.movedAwayMark + id] != nil
     let place = try store.queue.openOrMake()
     try place.prepare(own.directory)
     guard let found = item.flatMap({ AttachmentManifest($0.value) }) else { return }
@@ -72,22 +72,22 @@ final class EtcdTaken: TakenBatchStorage {
   }
 
   func log(_ line: String, until deadline: ContinuousClock.Instant?) throws -> Bool {
-    // The whole claim is written again with each line.
+    // The whole owner record is written again with each line.
     try change(until: deadline) { $0.deliveries = DeliveryLog.reduced($0.deliveries + line) }
     return false
   }
 
   func mark(_ index: Int, _ text: String?, durability: Durability) throws {
-    // A mark that is in doubt may still be made; after another change of the claim it cannot.
+    // A mark that is in doubt may still be made; after another change of the owner record it cannot.
     let mustChange = state.withLock {
-      text != nil || $0.doubt != nil || $0.claim.marks["\(index)"] != nil
+      text != nil || $0.doubt != nil || $0.owner.marks["\(index)"] != nil
     }
     if mustChange { try change { $0.marks["\(index)"] = text } }
   }
 
   func marked(_ index: Int) throws -> String? {
     try own.confirm(store.call())
-    return try knownClaim().marks["\(index)"]
+    return try knownOwner().marks["\(index)"]
   }
 
   // MARK: Settling
@@ -112,9 +112,9 @@ final class EtcdTaken: TakenBatchStorage {
       let leaving = end.isFinal ? own.registration.withLock { $0() } : nil
       try finish(operations, leaving: leaving, until: deadline)
     } else {
-      try change(operations, until: deadline) { claim in
-        claim.settled.insert(end.id.index)
-        claim.marks["\(end.id.index)"] = nil
+      try change(operations, until: deadline) { owner in
+        owner.settled.insert(end.id.index)
+        owner.marks["\(end.id.index)"] = nil
       }
     }
     if let taken { store.discard(taken) }
@@ -133,7 +133,7 @@ final class EtcdTaken: TakenBatchStorage {
   func putAside(
     _ bytes: [UInt8], as status: QueueEntryStatus, until deadline: ContinuousClock.Instant?
   ) throws {
-    var rest = Set(name.indices).subtracting(state.withLock { $0.claim.settled }).sorted()[...]
+    var rest = Set(name.indices).subtracting(state.withLock { $0.owner.settled }).sorted()[...]
     while rest.count > EtcdQueue.maximumCount {
       let some = rest.prefix(EtcdQueue.maximumCount)
       rest = rest.dropFirst(some.count)
@@ -156,7 +156,7 @@ final class EtcdTaken: TakenBatchStorage {
 
   // MARK: Changing
 
-  /// Changes the claim, with further steps at once.
+  /// Changes the owner record, with further steps at once.
   private func change(
     _ operations: [EtcdTransaction.Operation] = [],
     until deadline: ContinuousClock.Instant? = nil, _ edit: (inout BatchOwner) -> Void
@@ -165,25 +165,25 @@ final class EtcdTaken: TakenBatchStorage {
       // Only here, because the thread may have waited for the lock.
       let store = store.call(within: deadline)
       try settleDoubt(&state, store)
-      var claim = state.claim
-      edit(&claim)
+      var owner = state.owner
+      edit(&owner)
       let commitRecord = EtcdContainer.CommitRecord(
-        key: state.claimed.key, base: state.claimed, value: try claim.bytes(stamp: Nonce.next()))
+        key: state.written.key, base: state.written, value: try owner.bytes(stamp: Nonce.next()))
       do throws(EtcdError) {
         let outcome = try fenced(store) { fence throws(EtcdError) in
           try store.container.commit(EtcdTransaction(if: fence, then: operations), commitRecord)
         }
         guard outcome.succeeded else { throw EtcdError(.leaseGone, "") }
-        state.claim = claim
-        state.claimed = commitRecord.item(at: outcome.revision)
+        state.owner = owner
+        state.written = commitRecord.item(at: outcome.revision)
       } catch {
-        if error.code == .outcomeUnknown { state.doubt = (claim, commitRecord.value) }
+        if error.code == .outcomeUnknown { state.doubt = (owner, commitRecord.value) }
         throw error.code == .leaseGone ? store.queue.replaced() : error as any Error
       }
     }
   }
 
-  /// Removes the batch and the claim, with further steps at once.
+  /// Removes the batch and the owner record, with further steps at once.
   ///
   /// - Parameter registration: The registration that leaves with it, if it still holds.
   private func finish(
@@ -193,7 +193,7 @@ final class EtcdTaken: TakenBatchStorage {
     try state.withLock { state in
       let store = store.call(within: deadline)
       try settleDoubt(&state, store)
-      let base = state.claimed
+      let base = state.written
       let steps = [.delete(.key(base.key)), .delete(.key(store.entryKey(name)))] + operations
       let wasInDoubt = state.doubt != nil
       var leaving = registration?.leaving
@@ -216,8 +216,8 @@ final class EtcdTaken: TakenBatchStorage {
         }
         if leaving != nil { registration?.left() }
         state.doubt = nil
-        // They went with the claim.
-        state.claim.marks = [:]
+        // They went with the owner record.
+        state.owner.marks = [:]
       } catch let error as EtcdError {
         guard error.code == .outcomeUnknown || error.code == .compacted else { throw error }
         state.doubt = (nil, [])
@@ -227,7 +227,7 @@ final class EtcdTaken: TakenBatchStorage {
   }
 
   /// Makes a step of this consumer. A closed consumer still ends its entries while no other process
-  /// consumes; the claim's revision proves in the same step that no other got them.
+  /// consumes; the owner record's revision proves in the same step that no other got them.
   private func fenced(
     _ store: EtcdQueue,
     _ step: ([EtcdTransaction.Condition]) throws(EtcdError) -> EtcdTransaction.Outcome
@@ -239,13 +239,13 @@ final class EtcdTaken: TakenBatchStorage {
     return try step([])
   }
 
-  /// Whether the claim's first change was its end, which only its own consumer can have made: a
+  /// Whether the owner record's first change was its end, which only its own consumer can have made: a
   /// successor replaces it first, and there is none as long as the consumer's key exists, or would
   /// exist if it had not left.
   ///
   /// - Throws: `EtcdError`: `.compacted` if the history that shows it was compacted.
   private func wasDeleted(since base: Int64, _ store: EtcdQueue) throws(EtcdError) -> Bool {
-    let key = store.claimKey(name)
+    let key = store.ownerKey(name)
     let items = try store.read([.key(key), .key(store.consumerKey(own.id))]).items
     guard items[0].first?.modified != base else { return false }
     if items[0].isEmpty, !items[1].isEmpty || own.isCertain { return true }
@@ -255,19 +255,19 @@ final class EtcdTaken: TakenBatchStorage {
       == .delete
   }
 
-  private func knownClaim() throws -> BatchOwner {
+  private func knownOwner() throws -> BatchOwner {
     try state.withLock { state in
       try settleDoubt(&state, store)
-      return state.claim
+      return state.owner
     }
   }
 
   private func settleDoubt(_ state: inout State, _ store: EtcdQueue) throws {
-    guard let doubt = state.doubt, let claim = doubt.claim else { return }
-    let now = try store.item(store.claimKey(name))
+    guard let doubt = state.doubt, let owner = doubt.owner else { return }
+    let now = try store.item(store.ownerKey(name))
     if let now, now.value == doubt.value {
-      state.claim = claim
-      state.claimed = now
+      state.owner = owner
+      state.written = now
     }
     state.doubt = nil
   }

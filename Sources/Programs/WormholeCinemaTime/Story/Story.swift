@@ -9,7 +9,7 @@ import WormholeTerminals
 final class Story {
   private let stage: Stage
   private let cast: StoryCast
-  private var claims: [(text: String, holds: Bool, duration: Duration?)] = []
+  private var promises: [(text: String, holds: Bool, duration: Duration?)] = []
   /// The tickets that both sides have at the end.
   private var tickets = 7
 
@@ -24,18 +24,18 @@ final class Story {
     cast = try StoryCast(stage, program: Program.executablePath())
   }
 
-  /// - Returns: Whether every claim held.
+  /// - Returns: Whether every promise held.
   func play() throws -> Bool {
     defer { cast.end() }
     try stage.show("CinemaTime: a phone and a watch, two processes that share a directory")
     for step in [purchase, sleep, conflict, transfer, suspension, close] { try step() }
     try stage.title("What held")
-    for claim in claims { try stage.check(claim.text, claim.holds, took: claim.duration) }
-    return claims.allSatisfy(\.holds)
+    for promise in promises { try stage.check(promise.text, promise.holds, took: promise.duration) }
+    return promises.allSatisfy(\.holds)
   }
 
-  private func claim(_ text: String, holds: Bool, took duration: Duration? = nil) {
-    claims.append((text, holds, duration))
+  private func promise(_ text: String, holds: Bool, took duration: Duration? = nil) {
+    promises.append((text, holds, duration))
   }
 
   // MARK: Steps
@@ -47,12 +47,12 @@ final class Story {
     let seen = try watch.wait(for: "tickets", toShow: "\(Self.africa)")
     try stage.act("watch", "shows it", took: seen)
     try stage.explain("The purchase is one value in the directory; the kernel notifies the watch.")
-    claim(
+    promise(
       "a ticket bought on one side is shown on the other", holds: bought.hasPrefix("bought"),
       took: seen)
     let code = try watch.wait(for: "tickets", toShow: "\(Self.africa) Africa Screams (QR code)")
     try stage.act("watch", "has asked the phone for the QR code, and got a file", took: code)
-    claim("the watch gets its QR code from the phone", holds: true, took: code)
+    promise("the watch gets its QR code from the phone", holds: true, took: code)
     _ = try watch.notices("user info says", count: 1)
   }
 
@@ -70,7 +70,7 @@ final class Story {
     // The first message comes again if the watch ended before the session had counted it as handled.
     if counts.first == 1 { counts = Array(try tickets(4).dropFirst()) }
     try stage.act("watch", "receives \(counts.count) purchases in order", took: duration)
-    claim(
+    promise(
       "messages to a sleeping watch arrive in order when it wakes", holds: counts == [2, 3, 4],
       took: duration)
   }
@@ -79,7 +79,7 @@ final class Story {
     try stage.title("3. Both buy the same seat at the same moment; one deletes what the other buys")
     let answers = try cast.both("buy \(Self.general)")
     try stage.act("both", answers.joined(separator: "; "))
-    claim(
+    promise(
       "of two who buy one seat, exactly one gets it",
       holds: answers.map { $0.prefix { $0 != " " } }.sorted() == ["already", "bought"])
     let (phone, watch) = (try cast.side(.phone), try cast.side(.watch))
@@ -92,7 +92,7 @@ final class Story {
     try stage.explain(
       "If the sides sent whole lists, one of the two changes would be lost. Here each side "
         + "changes the same list in place, one after the other.")
-    claim(
+    promise(
       "of two changes at the same moment neither is lost",
       holds: gone.hasPrefix("deleted") && bought.hasPrefix("bought"), took: duration)
   }
@@ -111,7 +111,7 @@ final class Story {
       for: "tickets", toShow: "858555 Something to Sing About (QR code)")
     try stage.act(
       "watch", "asks again; a new phone starts and sends the file", took: duration)
-    claim(
+    promise(
       "a file arrives although its sender was killed",
       holds: end == .killed(signal: Signal.kill.rawValue), took: duration)
     // If the file was whole before the kill, the watch has had no reason yet to wake another phone.
@@ -120,7 +120,7 @@ final class Story {
       tickets += 1
       _ = try watch.wait(for: "tickets", toShow: "4443355 Speak Easily (QR code)")
     }
-    claim("the watch wakes a phone that does not run", holds: try cast.isPhoneInBackground())
+    promise("the watch wakes a phone that does not run", holds: try cast.isPhoneInBackground())
   }
 
   private func suspension() throws {
@@ -131,13 +131,13 @@ final class Story {
     var answer = ""
     let duration = try ContinuousClock().measure { answer = try phone.answer("buy 99900") }
     try stage.act("phone", answer, took: duration)
-    claim(
+    promise(
       "a suspended watch blocks no other process", holds: answer.hasPrefix("bought"),
       took: duration)
     try watch.process.resume()
     let caughtUp = try watch.wait(for: "tickets", toShow: "99900 One Body Too Many (QR code)")
     try stage.act("watch", "is continued, and has caught up", took: caughtUp)
-    claim("a continued watch has missed nothing", holds: true, took: caughtUp)
+    promise("a continued watch has missed nothing", holds: true, took: caughtUp)
   }
 
   private func close() throws {
@@ -147,13 +147,13 @@ final class Story {
       try stage.title("The tickets on the \(name)")
       for line in list { try stage.show("   " + line) }
     }
-    claim(
+    promise(
       "both sides show the same tickets", holds: lists[0] == lists[1] && lists[0].count == tickets)
     try stage.title("A ticket on the watch")
     for line in try sides[1].answer(lines: "show \(Self.africa)") { try stage.show("   " + line) }
     for side in sides { try side.quit() }
     let leftovers = try cast.leftovers()
-    claim("killed processes have left nothing in the way", holds: leftovers.isEmpty)
+    promise("killed processes have left nothing in the way", holds: leftovers.isEmpty)
     for leftover in leftovers { try stage.show("   left: \(leftover)") }
   }
 }

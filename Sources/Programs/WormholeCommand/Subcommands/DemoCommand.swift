@@ -33,7 +33,7 @@ extension CommandDescription {
       let duration = ContinuousClock.now - start
       for line in output.split(separator: "\n") { try stage.show("   \(line)") }
       try stage.explain(step.explanation)
-      try stage.check(step.claim, output == step.output, took: duration)
+      try stage.check(step.promise, output == step.output, took: duration)
       if output != step.output { failures += 1 }
     }
     if failures > 0 || interruption.isRequested { throw ExitStatus.no }
@@ -42,7 +42,7 @@ extension CommandDescription {
 
 /// The steps. The shell runs the scripts as they are shown, so these lines work in any terminal.
 private let steps:
-  [(title: String, script: String, output: String, explanation: String, claim: String)] = [
+  [(title: String, script: String, output: String, explanation: String, promise: String)] = [
     (
       title: "1. A message goes from one process to another",
       script: """
@@ -53,7 +53,7 @@ private let steps:
       output: "0",
       explanation: "There is no server and no socket: one process replaced a file in one step, "
         + "and the kernel notified the other.",
-      claim: "a message reaches another process without a server"
+      promise: "a message reaches another process without a server"
     ),
     (
       title: "2. A process is suspended in the middle of a change",
@@ -73,7 +73,7 @@ private let steps:
         + "first is stopped, and took its lease over after 50 ms; behind flock(2) it would wait for "
         + "ever. When the first was continued, it could not publish, and ran its command again on "
         + "the latest value. Both tickets are sold.",
-      claim: "a suspended process blocks nobody, and no change is lost"
+      promise: "a suspended process blocks nobody, and no change is lost"
     ),
     (
       title: "3. A process is killed in the middle of a change",
@@ -85,7 +85,7 @@ private let steps:
       output: "3",
       explanation: "The kernel releases the lease of a dead process, and none of its change was "
         + "visible.",
-      claim: "a killed process blocks nobody, and leaves nothing half done"
+      promise: "a killed process blocks nobody, and leaves nothing half done"
     ),
     (
       title: "4. A message waits for a process that does not run yet",
@@ -95,14 +95,14 @@ private let steps:
       """,
       output: #""two seats""#,
       explanation: "A queue keeps each message until its receiver has handled it.",
-      claim: "a queued message is delivered when its receiver comes"
+      promise: "a queued message is delivered when its receiver comes"
     ),
     (
       title: "5. Nothing is left behind",
       script: #"wormhole doctor --sweep --json | grep -c '"leftover"'"#,
       output: "0",
       explanation: "A sweep removes what the killed process left; the next change would, too.",
-      claim: "a sweep leaves nothing of a dead process"
+      promise: "a sweep leaves nothing of a dead process"
     ),
   ]
 

@@ -166,25 +166,25 @@ final class EtcdHistoryTests: RestoredEtcd {
     withExtendedLifetime(next) {}
   }
 
-  @Test("lets consumers go on, which mark what they had before, and whose claims are lost")
+  @Test("lets consumers go on, which mark what they had before, and whose entries are lost")
   func consumers() throws {
     let queue = container.queue("q")
     let sender = try other().queue("q").sender("a")
     for number in 0..<3 { try sender.enqueue(PropertyListValue(number)) }
     let consumer = try queue.consume()
-    let claimed = try #require(try consumer.next(until: soon))
+    let taken = try #require(try consumer.next(until: soon))
     try node.endAndSave()
     let ended = try #require(try consumer.next(until: soon))
     try ended.acknowledge()
     try grow()
     try node.endAndRestore()
-    // Until its key has ended, the claim that the snapshot has brought back holds.
+    // Until its key has ended, the owner that the snapshot has brought back holds.
     let keys = try #require(queue.store as? EtcdQueue)
     try eventually("its right has ended") {
       try keys.until(soon).read([keys.range(.consumers)]).items[0].isEmpty
     }
     #expect(etcd.client.history == 1)
-    let error = #expect(throws: WormholeError.self) { try claimed.acknowledge() }
+    let error = #expect(throws: WormholeError.self) { try taken.acknowledge() }
     #expect(error?.code == .leaseLost)
     try sender.enqueue(3)
     var found: [Int?] = []

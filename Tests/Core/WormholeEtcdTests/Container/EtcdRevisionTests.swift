@@ -59,7 +59,7 @@ final class EtcdRevisionTests: RestoredEtcd {
   }
 
   @Test("lets no consumer end what another one has taken at the same revision")
-  func claims() throws {
+  func takenEntries() throws {
     let proxy = try LossyProxy(to: node.endpoint)
     let (far, farEtcd) = try far(proxy)
     let queue = far.queue("q")
@@ -67,20 +67,20 @@ final class EtcdRevisionTests: RestoredEtcd {
     let consumer = try queue.consume()
     try container.queue("q").sender("a").enqueue(1)
     try node.endAndSave()
-    let claimed = try #require(try consumer.next(until: soon))
-    let claim = try #require(try store.until(soon).read([store.range(.claims)]).items[0].first)
+    let taken = try #require(try consumer.next(until: soon))
+    let owner = try #require(try store.until(soon).read([store.range(.owners)]).items[0].first)
     proxy.block()
     try node.endAndRestore()
-    try node.grow(before: claim.modified)
+    try node.grow(before: owner.modified)
     let others = try BatchOwner(consumer: "another").bytes(stamp: "1")
     let client = node.client()
     let taking = try client.commit(
-      .init(if: [.absent(claim.key)], then: [.put(key: claim.key, value: others)]), until: soon)
-    #expect(taking.succeeded && taking.revision == claim.modified)
+      .init(if: [.absent(owner.key)], then: [.put(key: owner.key, value: others)]), until: soon)
+    #expect(taking.succeeded && taking.revision == owner.modified)
     proxy.unblock()
-    let error = #expect(throws: WormholeError.self) { try claimed.acknowledge() }
+    let error = #expect(throws: WormholeError.self) { try taken.acknowledge() }
     #expect(error?.code == .leaseLost)
-    #expect(try client.read(.key(claim.key), until: soon).items.map(\.value) == [others])
+    #expect(try client.read(.key(owner.key), until: soon).items.map(\.value) == [others])
     #expect(farEtcd.client.history == 0, "nothing could show it")
     withExtendedLifetime(consumer) {}
   }

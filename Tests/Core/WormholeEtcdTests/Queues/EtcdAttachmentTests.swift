@@ -61,7 +61,7 @@ struct EtcdAttachmentTests {
     let (here, there) = (try queue("here"), try queue("there"))
     try send("x", here)
     #expect(try pieces(here).map(\.value.count) == [512 << 10, 512 << 10, 1_300_000 - (1 << 20)])
-    // An entry is taken by a claim; the pieces of its file are no entries.
+    // An entry is taken by an owner; the pieces of its file are no entries.
     let before = try #require(try here.container.report().names.queues.first)
     #expect(before.waiting == 1 && before.taken == 0)
     let consumer = try there.consume()

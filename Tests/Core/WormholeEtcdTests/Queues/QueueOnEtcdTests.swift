@@ -78,7 +78,7 @@ struct QueueOnEtcdTests {
     }
     #expect(proxy.lost > 10)
     #expect(delivered.sorted() == Array(0..<sent), "\(delivered)")
-    #expect(try keys(.entries, of: direct) == [] && keys(.claims, of: direct) == [])
+    #expect(try keys(.entries, of: direct) == [] && keys(.owners, of: direct) == [])
     #expect(try keys(.outcomes, of: direct) == [])
   }
 
@@ -179,7 +179,7 @@ struct QueueOnEtcdTests {
     #expect(delivered == ids.filter { !cancelled.contains($0) })
     #expect(Set(try sender.outcomes().map(\.id)) == cancelled)
     #expect(try sender.receipts().count == count / 10)
-    #expect(try keys(.entries, of: queue) == [] && keys(.claims, of: queue) == [])
+    #expect(try keys(.entries, of: queue) == [] && keys(.owners, of: queue) == [])
   }
 
   private func queue(through requests: CountedRequests) throws -> PlainQueue {
@@ -251,7 +251,7 @@ struct QueueOnEtcdTests {
       let queue = try opened(queue, through: requests)
       requests.loseNextAnswer(of: "kv/txn")
       let consumer = try number.isMultiple(of: 2) ? queue.consume() : queue.work()
-      #expect(try keys(.claims, of: queue).count == 1)
+      #expect(try keys(.owners, of: queue).count == 1)
       let entry = try #require(try consumer.next(until: soon))
       #expect(entry.payload.intValue == number && !entry.isRedelivery)
       consumer.takesNoMore()
@@ -262,7 +262,7 @@ struct QueueOnEtcdTests {
       consumer.close()
       #expect(requests.paths.count == before)
     }
-    #expect(try keys(.entries, of: queue) == [] && keys(.claims, of: queue) == [])
+    #expect(try keys(.entries, of: queue) == [] && keys(.owners, of: queue) == [])
   }
 
   @Test("gives a joining consumer the next entry if others have changed what the opening has seen")

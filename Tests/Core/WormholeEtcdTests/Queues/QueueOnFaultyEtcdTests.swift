@@ -45,12 +45,12 @@ struct QueueOnFaultyEtcdTests {
     DispatchQueue(label: "end").async(group: end) {
       do { try entry.acknowledge() } catch { failure.withLock { $0 = error } }
     }
-    let claim = keys.claimKey(entry.id.batch)
+    let owner = keys.ownerKey(entry.id.batch)
     try eventually("the entry has ended") {
-      try keys.client.read(.key(claim), until: soon).items.isEmpty
+      try keys.client.read(.key(owner), until: soon).items.isEmpty
     }
     try meanwhile(keys)
-    let now = try keys.client.read(.key(claim), until: soon).revision
+    let now = try keys.client.read(.key(owner), until: soon).revision
     try node.ask("kv/compaction", #"{"revision":"\#(now)"}"#)
     proxy.lose(oneIn: 0)
     end.wait()
@@ -81,7 +81,7 @@ struct QueueOnFaultyEtcdTests {
     let consumer: PlainConsumer
     let entry: PlainEntry
     let keys: EtcdQueue
-    let claim: [UInt8]
+    let owner: [UInt8]
   }
 
   private func taken() throws -> Taken {
@@ -92,22 +92,22 @@ struct QueueOnFaultyEtcdTests {
     let consumer = try queue.consume()
     let entry = try #require(try consumer.next(until: soon))
     let keys = try #require(try self.queue(node.endpoint).store as? EtcdQueue)
-    let claim = keys.claimKey(entry.id.batch)
+    let owner = keys.ownerKey(entry.id.batch)
     return Taken(
-      node: node, proxy: proxy, consumer: consumer, entry: entry, keys: keys, claim: claim)
+      node: node, proxy: proxy, consumer: consumer, entry: entry, keys: keys, owner: owner)
   }
 
   @Test("says that the end of an entry is unknown, if its answer was lost and then nobody answers")
   func lostEnd() throws {
     let taken = try taken()
-    let (proxy, entry, keys, claim) = (taken.proxy, taken.entry, taken.keys, taken.claim)
+    let (proxy, entry, keys, owner) = (taken.proxy, taken.entry, taken.keys, taken.owner)
     let error = try failure(
       of: { try entry.acknowledge() }, losing: proxy,
-      until: { try keys.client.read(.key(claim), until: soon).items.isEmpty })
+      until: { try keys.client.read(.key(owner), until: soon).items.isEmpty })
     #expect(error?.code == .outcomeUnknown, "\(String(describing: error))")
   }
 
-  @Test("keeps a claim small, however often its entry is given back")
+  @Test("keeps the record of an owner small, however often its entry is given back")
   func releases() throws {
     let queue = try queue(EtcdNode.shared.get().endpoint, prefix: "releases" + directory.path)
     try queue.sender("a").enqueue(1)
@@ -118,8 +118,8 @@ struct QueueOnFaultyEtcdTests {
       #expect(entry.attempt == round)
       try entry.retry(after: .milliseconds(1), because: "again")
       let keys = try #require(queue.store as? EtcdQueue)
-      let claim = keys.claimKey(entry.id.batch)
-      bytes.append(try #require(keys.client.read(.key(claim), until: soon).items.first).value.count)
+      let owner = keys.ownerKey(entry.id.batch)
+      bytes.append(try #require(keys.client.read(.key(owner), until: soon).items.first).value.count)
     }
     #expect(bytes[39] < bytes[1] + 8, "\(bytes)")
   }
@@ -164,9 +164,9 @@ struct QueueOnFaultyEtcdTests {
   /// - Parameter body: Gets the entry, and a look at the marks that etcd has.
   private func afterLostMark(_ body: (PlainEntry, () throws -> [String]) throws -> Void) throws {
     let taken = try taken()
-    let (proxy, entry, keys, claim) = (taken.proxy, taken.entry, taken.keys, taken.claim)
+    let (proxy, entry, keys, owner) = (taken.proxy, taken.entry, taken.keys, taken.owner)
     func marks() throws -> [String] {
-      let item = try keys.client.read(.key(claim), until: soon).items.first
+      let item = try keys.client.read(.key(owner), until: soon).items.first
       return BatchOwner(try #require(item).value).marks.values.sorted()
     }
     let error = try failure(

@@ -225,15 +225,15 @@ struct LogFaultTests {
 
   @Test(
     "does not let a process that lost a subscriber's name move the position of the one that has it")
-  func lateClaim() throws {
+  func lateTakeover() throws {
     try scene.append(0..<2)
     let role = try LogCursor.presence("a", of: log).enterExclusively()
     let late = LogCursor(log: log, subscriber: "a", registration: role)
-    // As if it had been stopped between its entering and its claim, and another had taken over.
+    // As if it had been stopped between its entering and its takeover, and another had taken over.
     role.close()
     let reader = try scene.directory.container().log("l").subscribe("a")
     let state = try #require(try log.memory.state(of: log.value))
-    let error = #expect(throws: WormholeError.self) { try late.claim(state, until: nil) { 1 } }
+    let error = #expect(throws: WormholeError.self) { try late.takeOver(state, until: nil) { 1 } }
     #expect(error?.code == .leaseLost)
     #expect(try scene.drain(reader) == [0, 1])
     try reader.acknowledge()

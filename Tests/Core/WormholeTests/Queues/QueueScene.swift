@@ -100,7 +100,7 @@ struct QueueScene {
       return Set(items.compactMap { keys.batch($0.key) })
     }
     switch part {
-    case .waiting: return try batches(.entries).subtracting(batches(.claims)).count
+    case .waiting: return try batches(.entries).subtracting(batches(.owners)).count
     case .receipts: return try keys.client.read(keys.range(.receipts), until: soon).items.count
     case .failed: return try batches(.failures).count
     }
@@ -131,7 +131,7 @@ struct QueueScene {
   /// Returns the entries of the queue's directories besides its notes of outcomes.
   func leftovers() throws -> [String] {
     if let keys {
-      let range = keys.range(from: .claims, through: .entries)
+      let range = keys.range(from: .owners, through: .entries)
       return try keys.client.read(range, keysOnly: true, until: soon).items
         .map { String(decoding: $0.key, as: UTF8.self) }
     }

@@ -62,8 +62,8 @@ struct QueueKeys {
   func read(_ put: Put) throws {
     let failures = try place.ids(in: QueueDirectory.failed)
     for id in failures { try readFailure(id, put) }
-    let claimed = try readFiles(put)
-    let batches = try readBatches(claimed: claimed, put)
+    let moved = try readFiles(put)
+    let batches = try readBatches(moved: moved, put)
     let receipts = try readReceipts(put)
     let outcomes = try readOutcomes(put)
     try putSenders(of: batches + receipts + outcomes + failures.map(\.batch), put)
@@ -72,7 +72,7 @@ struct QueueKeys {
   // MARK: Entries
 
   /// Reads waiting and taken batches, in the order of sending.
-  private func readBatches(claimed: Set<String>, _ put: Put) throws -> [EntryFile] {
+  private func readBatches(moved: Set<String>, _ put: Put) throws -> [EntryFile] {
     var found = try (place.batches(QueueDirectory.pending) ?? []).map {
       (batch: $0, part: QueueDirectory.pending)
     }
@@ -85,8 +85,8 @@ struct QueueKeys {
     for (name, files) in batches.sorted(by: { $0.key < $1.key }) {
       guard let (bytes, entries) = try content(of: name, files) else { continue }
       if files.contains(where: { $0.batch != name || $0.part != QueueDirectory.pending }) {
-        let claim = try claim(on: name, entries, files, claimed: claimed)
-        try put(QueueKeyPart.claims.text(name.text), claim)
+        let owner = try owner(on: name, entries, files, moved: moved)
+        try put(QueueKeyPart.owners.text(name.text), owner)
       }
       try put(QueueKeyPart.entries.text(name.text), bytes)
       for (index, entry) in entries.enumerated() where entry.payload != nil {
@@ -120,30 +120,30 @@ struct QueueKeys {
     return content
   }
 
-  private func claim(
+  private func owner(
     on name: EntryFile, _ entries: [Batch.Entry], _ files: [(batch: EntryFile, part: String)],
-    claimed: Set<String>
+    moved: Set<String>
   ) throws -> [UInt8] {
-    var claim = BatchOwner(consumer: Self.goneConsumer)
-    claim.settled = Set(name.indices)
+    var owner = BatchOwner(consumer: Self.goneConsumer)
+    owner.settled = Set(name.indices)
     for (file, part) in files {
       let path = part + "/" + file.text
       if let lines = try place.readNote(path + QueueDirectory.deliveriesSuffix) {
-        claim.deliveries += String(decoding: lines, as: UTF8.self)
+        owner.deliveries += String(decoding: lines, as: UTF8.self)
       }
-      claim.settled.subtract(file.indices)
-      claim.settled.formUnion(try place.settled(path))
+      owner.settled.subtract(file.indices)
+      owner.settled.formUnion(try place.settled(path))
       for index in file.indices {
         guard let mark = try place.readNote("\(path).\(index)\(QueueDirectory.markSuffix)") else {
           continue
         }
-        claim.marks["\(index)"] = String(decoding: mark, as: UTF8.self)
+        owner.marks["\(index)"] = String(decoding: mark, as: UTF8.self)
       }
     }
-    for id in entries.compactMap({ $0.payload?.attachmentID }) where claimed.contains(id) {
-      claim.marks[BatchOwner.movedAwayMark + id] = ""
+    for id in entries.compactMap({ $0.payload?.attachmentID }) where moved.contains(id) {
+      owner.marks[BatchOwner.movedAwayMark + id] = ""
     }
-    return try claim.bytes(stamp: "0")
+    return try owner.bytes(stamp: "0")
   }
 
   private func putSenders(of batches: [EntryFile], _ put: Put) throws {
@@ -213,11 +213,11 @@ struct QueueKeys {
   // MARK: Files
 
   /// Reads the files that are kept with failures, wait, or are taken: for each its pieces, then its
-  /// manifest; for a claimed file only the manifest.
+  /// manifest; for a moved file only the manifest.
   ///
-  /// - Returns: The ids of claimed files.
+  /// - Returns: The ids of moved files.
   private func readFiles(_ put: Put) throws -> Set<String> {
-    var claimed: Set<String> = []
+    var moved: Set<String> = []
     let taken = try place.consumers().sorted().map { QueueDirectory.taken + "/" + $0 }
     var files = try attachments(in: QueueDirectory.failed)
     // Its sender begins an incomplete file again.
@@ -233,9 +233,9 @@ struct QueueKeys {
       var manifest = AttachmentManifest(content: id, size: found?.size ?? 0, sender: "")
       manifest.whole = found?.whole ?? .init()
       try put(part.text(id), manifest.bytes())
-      if found == nil, path.hasPrefix(QueueDirectory.taken) { claimed.insert(id) }
+      if found == nil, path.hasPrefix(QueueDirectory.taken) { moved.insert(id) }
     }
-    return claimed
+    return moved
   }
 
   /// Returns the files that a consumer has, or that are kept with failures.
@@ -253,7 +253,7 @@ struct QueueKeys {
   private func putPieces(
     of content: String, _ id: String, _ put: Put
   ) throws -> (size: Int64, whole: AttachmentManifest.Whole)? {
-    // It was claimed.
+    // It was moved.
     guard try place.exists(content) else { return nil }
     let file = try place.openFile(content, [.readOnly, .nonBlocking])
     guard try file.status().kind == .regular else { throw Errno.tooManyLinks }

@@ -6,8 +6,8 @@ import WormholeSystem
 /// Writes the keys of a queue as the files of its directory, which no other process uses yet.
 final class QueueWriter {
   private let place: QueueDirectory
-  /// The claims, by their batches; a claim comes before its batch.
-  private var claims: [String: BatchOwner] = [:]
+  /// The owners, by their batches; an owner record comes before its batch.
+  private var owners: [String: BatchOwner] = [:]
   /// The ids of files that are kept with failures.
   private var kept: Set<String> = []
   private var waiting: [(id: String, manifest: AttachmentManifest)] = []
@@ -35,7 +35,7 @@ final class QueueWriter {
     // Keys are foreign text: no name becomes a path with several parts.
     guard parts.count == 2 || [.receipts, .outcomes, .pieces].contains(part) else { return }
     switch part {
-    case .claims: claims[rest] = BatchOwner(value)
+    case .owners: owners[rest] = BatchOwner(value)
     case .entries: try putBatch(rest, value)
     case .receipts: try parts.last.flatMap { EntryFile($0) }.map { try putReceipt($0, value) }
     case .outcomes: try parts.last.flatMap { OutcomeFile.id($0) }.map { try putOutcome($0, value) }
@@ -52,22 +52,22 @@ final class QueueWriter {
 
   private func putBatch(_ text: String, _ bytes: [UInt8]) throws {
     guard let name = EntryFile(text) else { return }
-    let claim = claims[text]
-    let path = (claim == nil ? QueueDirectory.pending : Self.gone) + "/" + text
+    let owner = owners[text]
+    let path = (owner == nil ? QueueDirectory.pending : Self.gone) + "/" + text
     try write(bytes, as: path)
-    if let claim { try putClaim(claim, path) }
+    if let owner { try putOwner(owner, path) }
     guard let batch = Batch(found: bytes, count: name.total) else { return }
     try place.mark(path, as: name, batch.keys)
   }
 
-  private func putClaim(_ claim: BatchOwner, _ path: String) throws {
-    if !claim.deliveries.isEmpty {
-      try write(Array(claim.deliveries.utf8), as: path + QueueDirectory.deliveriesSuffix)
+  private func putOwner(_ owner: BatchOwner, _ path: String) throws {
+    if !owner.deliveries.isEmpty {
+      try write(Array(owner.deliveries.utf8), as: path + QueueDirectory.deliveriesSuffix)
     }
-    for index in claim.settled.sorted() {
+    for index in owner.settled.sorted() {
       try place.append("\(index)\n", to: path + QueueDirectory.doneSuffix)
     }
-    for (mark, text) in claim.marks {
+    for (mark, text) in owner.marks {
       if let index = Int(mark) {
         try write(Array(text.utf8), as: "\(path).\(index)\(QueueDirectory.markSuffix)")
       }
@@ -129,8 +129,8 @@ final class QueueWriter {
 
   /// Gives each file its entry's place.
   func finish() throws {
-    let claimed = Set(
-      claims.values.flatMap(\.marks.keys).filter { $0.hasPrefix(BatchOwner.movedAwayMark) }.map {
+    let moved = Set(
+      owners.values.flatMap(\.marks.keys).filter { $0.hasPrefix(BatchOwner.movedAwayMark) }.map {
         String($0.dropFirst(BatchOwner.movedAwayMark.count))
       })
     if !waiting.isEmpty { try place.makeDirectory(AttachmentLayout.directory) }
@@ -139,7 +139,7 @@ final class QueueWriter {
       let part = kept.contains(id) ? QueueDirectory.failed : Self.gone
       let path = "\(part)/\(AttachmentLayout.takenPrefix)\(id)"
       // An empty directory shows that the file was moved away.
-      if claimed.contains(id) {
+      if moved.contains(id) {
         try place.makeDirectory(path)
       } else {
         try putFile(manifest, in: path)

@@ -16,7 +16,7 @@ package struct BatchOwner: Sendable {
   package var settled: Set<Int> = []
   package var marks: [String: String] = [:]
 
-  /// Begins the mark of a file that was moved away; its id follows.
+  /// Begins the mark of a file that was moved away; its id follows. The name in etcd is older than the word.
   package static let movedAwayMark = "claimed "
 
   package init(consumer: String) { self.consumer = consumer }

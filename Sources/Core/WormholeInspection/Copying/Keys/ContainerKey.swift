@@ -27,12 +27,12 @@ package struct ContainerKey: Sendable {
 
 /// The parts of a queue's keys: `q/<name>/<part>/…`; see `ContainerKey`.
 ///
-/// The letters of consumers, claims and entries follow each other, so one range has all three.
+/// The letters of consumers, owners and entries follow each other, so one range has all three.
 package enum QueueKeyPart: String, Sendable {
   /// The manifests of files whose entries wait, or are not stored yet.
   case waitingFiles = "a"
   case consumers = "c"
-  case claims = "d"
+  case owners = "d"
   case entries = "e"
   case failures = "f"
   /// The newest entry with each key of a sender.
