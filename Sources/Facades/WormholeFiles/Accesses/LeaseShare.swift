@@ -54,9 +54,17 @@ final class LeaseShare: Sendable {
     table.withLock { $0.purposes[entry.declaration] }
   }
 
+  /// No other access finds a lease that was taken over: it accepts no entry.
+  func forget() {
+    Self.table.withLock { table in
+      if table.shares[key]?.share === self { table.shares[key] = nil }
+    }
+  }
+
   func add(_ entry: EntryName) {
     Self.table.withLock { table in
-      table.shares[key, default: Entry(share: self)].count += 1
+      if table.shares[key]?.share !== self { table.shares[key] = Entry(share: self) }
+      table.shares[key]?.count += 1
       table.purposes[entry.declaration] = key.purpose
     }
   }

@@ -124,6 +124,27 @@ struct CompanionsTests {
     #expect(try scene.text("a") == "second")
   }
 
+  /// It used to ask again and again for the lease that the process had lost.
+  @Test("inside one that was taken over gets the item")
+  func insideOvertaken() throws {
+    let coordinator = FileCoordinator()
+    let error = #expect(throws: WormholeError.self) {
+      try coordinator.coordinate(writingItemAt: scene.url("a"), term: .zero) { copy in
+        try FileCoordinator().coordinate(writingItemAt: scene.url("a"), until: soon) {
+          try ItemText.write("others", to: $0.path)
+        }
+        try coordinator.coordinate(writingItemAt: scene.url("a"), until: soon) {
+          #expect(try ItemText.read($0.path) == "others")
+          try ItemText.write("inner", to: $0.path)
+        }
+      }
+    }
+    #expect(error?.code == .overtaken, "\(error as Any)")
+    #expect(try scene.text("a") == "inner")
+    KeptSites.shared.removeAll()
+    try scene.expectOnly(["a"])
+  }
+
   @Test("of two coordinators with one purpose: the second one is refused")
   func coordinators() throws {
     let coordinators = (0..<2).map { _ in FileCoordinator() }

@@ -247,8 +247,11 @@ final class ItemAcquisition: Waiting {
       kind: kind, coversContents: self.kind.coversContents,
       declaration: LeaseDeclaration(term: terms.term))
     entry = try ItemEntry.make(name, at: site, in: share)
-    // Otherwise this process was stopped with the lease so long that others took it over.
-    guard entry != nil else { return .again }
+    guard entry != nil else {
+      // This process was stopped with the lease so long that others took it over.
+      share.forget()
+      return .again
+    }
     // The site is left with the entry.
     self.site = nil
     place = nil
