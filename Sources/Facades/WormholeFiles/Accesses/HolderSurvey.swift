@@ -41,10 +41,12 @@ struct HolderSurvey {
       guard let overdue = try ifPresent(observed.overdue(held, of: site.home, now: .now)) else {
         continue
       }
-      guard let overdue, try !site.home.isLeft(held, to: overdue.declaration) else {
-        return .present(name)
+      guard let overdue else { return .present(name) }
+      // It may continue and leave at any moment.
+      guard let isLeft = try ifPresent(site.home.isLeft(held, to: overdue.declaration)) else {
+        continue
       }
-      return .overdue(name)
+      return isLeft ? .present(name) : .overdue(name)
     }
     throw .staleHandle
   }
@@ -55,9 +57,10 @@ struct HolderSurvey {
   mutating func takeOver(at site: ItemSite) throws(Errno) -> Bool {
     guard let held, let overdue = try ifPresent(observed.overdue(held, of: site.home, now: .now))
     else { return true }
-    guard let overdue, try site.home.mayTakeOver(held, from: overdue.declaration) else {
-      return false
-    }
+    // A lease that is gone needs no takeover.
+    guard let overdue,
+      try ifPresent(site.home.mayTakeOver(held, from: overdue.declaration)) ?? true
+    else { return false }
     _ = try ifPresent(site.lease.takeOver(held, from: overdue.declaration))
     return true
   }
