@@ -122,14 +122,18 @@ package final class NamedDirectory: Sendable {
 
   /// Watches the directory that the path names, even if it is created later.
   ///
-  /// - Parameter events: Of its entries; its own end is watched in any case.
+  /// - Parameters:
+  ///   - events: Of its entries; its own end is watched in any case.
+  ///   - showsInFiles: See `ChangeMonitor.watch`.
   package func watch(
-    for events: WatchEvents = .content, by monitor: ChangeMonitor = .shared,
+    for events: WatchEvents = .content, showsInFiles: Bool = false,
+    by monitor: ChangeMonitor = .shared,
     _ signal: @escaping @Sendable () -> Void
   ) throws -> Watch {
     _ = try root.handle()
     return root.watch(
-      path, below: kind.parents(in: root), events: events, readsNames: false, by: monitor
+      path, below: kind.parents(in: root), events: events, readsNames: false,
+      showsInFiles: showsInFiles, by: monitor
     ) { _ in signal() }
   }
 

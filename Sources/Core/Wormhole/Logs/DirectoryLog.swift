@@ -37,7 +37,7 @@ struct DirectoryLog: LogStore {
   }
 
   func watch(_ signal: @escaping @Sendable (Int) -> Void) -> any Cancelling {
-    directory.watch(part: LogDirectory.entries) { news in
+    directory.watch(part: LogDirectory.entries, .names) { news in
       signal(
         news.isEverything || !news.own.isEmpty
           ? LogState.largest : news.names.keys.compactMap(LogDirectory.number).max() ?? 0)

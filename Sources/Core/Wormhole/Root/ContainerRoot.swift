@@ -197,17 +197,17 @@ package final class ContainerRoot: Sendable {
   /// Watches a directory inside, even if it is created later.
   ///
   /// - Parameters:
-  ///   - parents, pollInterval: See `ChangeMonitor.watch`.
+  ///   - parents, pollInterval, showsInFiles: See `ChangeMonitor.watch`.
   ///   - monitor: The monitor that takes the events.
   package func watch(
     _ path: String, below parents: [String], events: WatchEvents = .content,
     readsNames: Bool = true, pollInterval: Duration = ChangeMonitor.pollInterval,
-    by monitor: ChangeMonitor = .shared,
+    showsInFiles: Bool = false, by monitor: ChangeMonitor = .shared,
     _ hear: @escaping @Sendable (WatchNews) -> Void
   ) -> Watch {
     monitor.watch(
       path: path, parents: parents, way: self.path, events, readsNames: readsNames,
-      pollInterval: pollInterval,
+      pollInterval: pollInterval, showsInFiles: showsInFiles,
       // Called when a directory was replaced. The check once a second would be too late for the
       // observers, which are signalled right after this.
       prepare: { _ = try self.refreshed(self.handle()) }, hear: hear)

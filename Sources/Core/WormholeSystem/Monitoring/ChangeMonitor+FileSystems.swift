@@ -19,7 +19,7 @@ extension ChangeMonitor {
     /// By its times, a polled file or directory is as before.
     case unchanged
     /// It is polled.
-    case failed(reason: String, seen: FileStatus? = nil)
+    case failed(reason: String, seen: PolledStatus? = nil)
   }
 
   /// Adds an entry, with its watch.
@@ -72,7 +72,7 @@ extension ChangeMonitor {
   ) -> Finding {
     if lackOfQueue != nil {
       // A target that cannot be examined counts as changed.
-      if let seen = entry.seen, (try? fileStatus(target.path)) == seen { return .unchanged }
+      if let seen = entry.seen, (try? seen.isCurrent()) == true { return .unchanged }
     } else {
       // Before the look at their contents: a later replacement then causes an event.
       watchWay(target)
@@ -155,7 +155,7 @@ extension ChangeMonitor {
     throw .noSuchFile
   }
 
-  private func failed(_ error: Errno, seen: FileStatus? = nil) -> Finding {
+  private func failed(_ error: Errno, seen: PolledStatus? = nil) -> Finding {
     let advice = error == .noSpace ? " (fs.inotify.max_user_watches)" : ""
     return .failed(reason: "inotify: \(error)\(advice)", seen: seen)
   }
@@ -165,26 +165,22 @@ extension ChangeMonitor {
   func compare(_ id: WatchTable.ID, _ entry: WatchEntry, _ file: SharedDescriptor) {
     guard case .polling(let reason) = entry.detection else { return }
     // A file that cannot be examined counts as changed.
-    let status = try? file.descriptor.status()
-    if let status, status == entry.seen { return }
-    end(id, .failed(reason: reason, seen: status.flatMap(settled)), mustTell: true)
+    if let seen = entry.seen, (try? seen.isCurrent(file.descriptor)) == true { return }
+    end(id, .failed(reason: reason, seen: try? PolledStatus(file.descriptor)), mustTell: true)
   }
 
-  /// Returns the status of a directory, if its times show each event from now on.
-  private func seen(_ entry: WatchEntry, at path: String) -> FileStatus? {
-    guard entry.showsInTimes else { return nil }
+  /// Returns the status of a directory, if it shows each event from now on.
+  private func seen(_ entry: WatchEntry, at path: String) -> PolledStatus? {
+    let includesFiles = !entry.showsInTimes
+    guard !includesFiles || entry.target?.showsInFiles == true else { return nil }
     do throws(Errno) {
       let directory = try open(path)
-      return network(directory) == nil ? settled(try directory.status()) : nil
+      guard network(directory) == nil else { return nil }
+      return try PolledStatus(directory, at: path, includesFiles: includesFiles)
     } catch {
       // A directory that cannot be examined is looked at completely each time.
       return nil
     }
-  }
-
-  /// - Returns: Nil if another change may leave the times as they are, as in one clock tick.
-  private func settled(_ status: FileStatus) -> FileStatus? {
-    status.sinceChange > .seconds(1) ? status : nil
   }
 
   /// Watches each entry on the way to a target, unless that is done. An entry that cannot be watched

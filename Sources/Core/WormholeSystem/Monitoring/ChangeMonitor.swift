@@ -104,19 +104,21 @@ package final class ChangeMonitor: Sendable {
   ///     appearance is an event of the nearest existing parent: looking leaves no names behind.
   ///   - readsNames: Whether the news contains the names of entries; without them it costs less.
   ///   - pollInterval: The shortest interval between looks if there are no events.
+  ///   - showsInFiles: Whether the times of the directory and of the files in it show each event, so
+  ///     that they are compared when it is polled. The end of a lock does not show in them.
   ///   - hear: Called on the monitor's thread, so it must be short and not wait for a file system:
   ///     raise a latch, enqueue work. After a replacement of the directory everything must be
   ///     looked at.
   package func watch(
     path: String, parents: [String], way: String? = nil, lane: String? = nil,
     _ events: WatchEvents = .content, readsNames: Bool = true,
-    pollInterval: Duration = ChangeMonitor.pollInterval,
+    pollInterval: Duration = ChangeMonitor.pollInterval, showsInFiles: Bool = false,
     prepare: @escaping @Sendable () throws -> Void,
     hear: @escaping @Sendable (WatchNews) -> Void
   ) -> Watch {
     let target = WatchEntry.Target(
       path: path, parents: parents, way: way, lane: lane, pollInterval: pollInterval,
-      prepare: prepare)
+      showsInFiles: showsInFiles, prepare: prepare)
     return started(
       insert(WatchEntry(target, events: events, readsNames: readsNames, hear: hear), at: target))
   }

@@ -14,11 +14,13 @@ struct WatchEntry: Sendable {
     let lane: String
     /// The shortest interval between looks at it when it is polled.
     let pollInterval: Duration
+    /// Whether the times of the directory and of the files in it show each event.
+    let showsInFiles: Bool
     let prepare: @Sendable () throws -> Void
 
     init(
       path: String, parents: [String], way: String? = nil, lane: String? = nil,
-      pollInterval: Duration = ChangeMonitor.pollInterval,
+      pollInterval: Duration = ChangeMonitor.pollInterval, showsInFiles: Bool = false,
       prepare: @escaping @Sendable () throws -> Void
     ) {
       self.path = path
@@ -26,6 +28,7 @@ struct WatchEntry: Sendable {
       self.way = way.flatMap(Self.above)
       self.lane = lane ?? parents.first ?? path
       self.pollInterval = pollInterval
+      self.showsInFiles = showsInFiles
       self.prepare = prepare
     }
 
@@ -64,7 +67,7 @@ struct WatchEntry: Sendable {
   var detection: ChangeDetection = .events
   /// The status at the last look at a polled file or directory; nil if it shows too little, or if
   /// the last change is so recent that another one may not show.
-  var seen: FileStatus?
+  var seen: PolledStatus?
   /// The time of the next look at a polled or missing directory.
   var nextLook: ContinuousClock.Instant?
   /// The time for which the last planned look was planned; nil while events tell of changes.
@@ -133,9 +136,9 @@ extension WatchEvents {
   static let ends: WatchEvents = [.selfDeleted, .selfMoved, .ignored, .unmounted]
 
   /// Events that change the times of a directory.
-  fileprivate static let inTimes: WatchEvents = [
-    .movedTo, .movedFrom, .created, .deleted, .selfDeleted, .selfMoved, .onlyDirectory,
-  ]
+  fileprivate static let inTimes: WatchEvents = names.union([
+    .selfDeleted, .selfMoved, .onlyDirectory,
+  ])
 
   /// For a parent, while the entry to watch in it is missing.
   static let appearance: WatchEvents = [
@@ -144,7 +147,8 @@ extension WatchEvents {
 
   /// All events of a change of a name's content, even by foreign programs: a shell's redirection
   /// ends with a close after writing.
-  package static let content: WatchEvents = [
-    .movedTo, .movedFrom, .closedAfterWriting, .created, .deleted,
-  ]
+  package static let content: WatchEvents = names.union(.closedAfterWriting)
+
+  /// All events of a directory's names.
+  package static let names: WatchEvents = [.movedTo, .movedFrom, .created, .deleted]
 }

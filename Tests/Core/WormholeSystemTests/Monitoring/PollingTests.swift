@@ -34,17 +34,18 @@ struct PollingTests: MonitorScene {
 
   @Test(
     "is silent about what it polls without an instance as long as the times show no change",
-    arguments: [false, true])
-  func pollsTimes(_ isOpen: Bool) throws {
+    arguments: [nil, WatchEvents.names, .content])
+  func pollsTimes(_ events: WatchEvents?) throws {
     #if DEBUG
       let path = try make("a")
+      try touch(path, "file")
       let signals = Heard<Int>()
       let none = Faults.Plan { call, _ in call == .inotifyInit ? .fail(.tooManyOpenFiles) : .proceed
       }
       let watch = try Faults.$plan.withValue(none) {
-        guard isOpen else {
+        if let events {
           return monitor.watch(
-            path: path, parents: [], [.movedTo, .created], prepare: {},
+            path: path, parents: [], events, showsInFiles: true, prepare: {},
             hear: { _ in signals.add(1) })
         }
         return try monitor.watchOpen(
@@ -60,7 +61,13 @@ struct PollingTests: MonitorScene {
         try eventually("it was looked at") { monitor.statistics.wakeUps > wakeUps + 8 }
         #expect(signals.all.count <= heard + 1, "one may have been on its way")
         let before = signals.all.count
-        try touch(path, "\(heard)")
+        if events == .content {
+          // In place, as a shell's redirection does.
+          let file = try FileDescriptor.open(path + "/file", [.writeOnly])
+          try file.writeAll(Array("\(heard)".utf8))
+        } else {
+          try touch(path, "\(heard)")
+        }
         try eventually("a change is reported") { signals.all.count > before }
       }
       withExtendedLifetime(watch) {}

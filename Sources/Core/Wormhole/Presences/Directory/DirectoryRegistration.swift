@@ -142,7 +142,7 @@ final class DirectoryRegistration: PresenceHold {
     let check: @Sendable () -> Void = { [weak self] in self?.checkAfterEvent() }
     // Not on the monitor's thread.
     let signal: @Sendable () -> Void = { queue.async(execute: check) }
-    var watches = [try presence.directory.watch(for: record.isExclusive ? .content : [], signal)]
+    var watches = [try presence.directory.watch(for: record.isExclusive ? .names : [], signal)]
     if !record.isExclusive,
       let own = try presence.watchMember(record.id, isOwn: true, { _ in signal() })
     {

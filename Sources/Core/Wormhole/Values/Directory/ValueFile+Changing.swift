@@ -156,7 +156,7 @@ extension ValueFile {
   package func follow(
     leading monitor: ChangeMonitor?, _ signal: @escaping @Sendable () -> Void
   ) throws -> (any ValueFollowing)? {
-    let watch = try directory.watch(by: monitor ?? .shared, signal)
+    let watch = try directory.watch(showsInFiles: true, by: monitor ?? .shared, signal)
     return monitor == nil || watch.detection == .events
       ? FollowedFile(file: self, watch: watch) : nil
   }
