@@ -1022,9 +1022,11 @@ enum seam_end seam_run(void) {
   while (1) {
     if (next != nobody) hand(next);
     int before = S->step;
+    int pauses = 0;
     while (next != nobody && !word_wait(&S->parent, 5000)) {
-      // A thread that does not give way.
-      if (S->step == before) S->end = seam_stuck, next = nobody;
+      // A thread that does not give way; once, it may be the machine that was paused.
+      pauses = S->step == before ? pauses + 1 : 0;
+      if (pauses == 2) S->end = seam_stuck, next = nobody;
       before = S->step;
     }
     if (S->end) {
