@@ -196,9 +196,17 @@ extension AccessSurvey {
         holders[directory] = nil
         continue
       }
-      // No access waits for an overdue holder; the next access to the directory takes it over.
-      if case .present(let name) = try look(at: site, { $0.coversContents }) {
-        return (name, directory)
+      switch try look(at: site, { $0.coversContents }) {
+      case nil: continue
+      case .present(let name): return (name, directory)
+      case .overdue(let name):
+        // It is passed by: it looks for this access again before it publishes. One that works on the
+        // directory itself does not, so it is taken over, unless it is another user's.
+        guard name.kind == .inPlace else { continue }
+        let isOver = try tolerating(
+          [.accessDenied, .notPermitted], holders[directory]?.takeOver(at: site) ?? true)
+        if isOver == false { return (name, directory) }
+        forgetHolder(at: site)
       }
     }
     return nil

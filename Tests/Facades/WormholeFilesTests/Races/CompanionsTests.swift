@@ -1,7 +1,9 @@
 import Dispatch
 import FoundationEssentials
+import Synchronization
 import Testing
 import Wormhole
+import WormholeSystem
 import WormholeTestSupport
 
 @testable import WormholeFiles
@@ -144,6 +146,42 @@ struct CompanionsTests {
     KeptSites.shared.removeAll()
     try scene.expectOnly(["a"])
   }
+
+  #if DEBUG
+    /// It used to wait for its own process.
+    @Test("inside one, and put aside by a process that was then killed, does not wait for itself")
+    func putAside() throws {
+      for number in 0..<200 {
+        let coordinator = FileCoordinator()
+        let hasActed = Mutex(false)
+        try coordinator.coordinate(writingItemAt: scene.url("a")) { _ in
+          let outer = try scene.entries("a")
+          let taking = Faults.Plan.acting(before: number) {
+            hasActed.withLock { $0 = true }
+            let place = ItemSite.path(
+              of: try ItemPath.find(scene.path("a"), followingLink: false).place)
+            for entry in try scene.entries("a") where !outer.contains(entry) {
+              let taken = place + "/" + ItemHome.trashPrefix + Nonce.next()
+              try rename(
+                place + "/held/" + entry, at: Directory.current, to: taken, at: Directory.current)
+            }
+          }
+          do {
+            try Faults.$plan.withValue(taking) {
+              try coordinator.coordinate(writingItemAt: scene.url("a"), until: soon) {
+                try ItemText.write("\(number)", to: $0.path)
+              }
+            }
+            #expect(try scene.text("a") == "\(number)")
+          } catch let error as WormholeError {
+            #expect(error.code == .overtaken, "before call \(number): \(error)")
+          }
+        }
+        guard hasActed.withLock(\.self) else { return }
+      }
+      Issue.record("it never ends")
+    }
+  #endif
 
   @Test("of two coordinators with one purpose: the second one is refused")
   func coordinators() throws {

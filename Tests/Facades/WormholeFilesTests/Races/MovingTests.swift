@@ -109,6 +109,45 @@ struct MovingTests {
     try scene.expectOnly(["b"])
   }
 
+  // other                      mover                      waiter
+  // inside e
+  //                            has d, waits for e
+  //                            is stopped
+  //                                                       inside d/file
+  // leaves
+  //                            continues: waits for d/file
+  //                                                       publishes, leaves
+  //                            renames d to e
+  @Test(
+    "A directory is not moved while others work in it that have passed its stopped mover by",
+    arguments: ["writing", "reading"])
+  func stoppedMover(kind: String) throws {
+    try scene.makeFolder("d")
+    try scene.put("old", "d/file")
+    let other = try scene.participant()
+    #expect(try other.ask("inplace \(scene.path("e"))").hasPrefix("inside "))
+    try mover.tell("replacing \(scene.path("e")) moving \(scene.path("d"))")
+    try scene.waitUntil(mover, waitsFor: "e")
+    try mover.send(.stop)
+    try mover.waitUntilStopped()
+    #expect(try waiter.ask("\(kind) \(scene.path("d/file"))").hasPrefix("inside "))
+    #expect(try other.ask("leave") == "done")
+    try mover.send(.continue)
+    if kind == "writing" {
+      try scene.waitUntil(mover, waitsFor: "d/file")
+      #expect(try waiter.ask("put new") == "done")
+    } else {
+      #expect(try waiter.ask("read") == "old")
+    }
+    #expect(try waiter.ask("leave") == "done")
+    #expect(try mover.answer().hasPrefix("inside "))
+    #expect(try mover.ask("rename \(scene.path("e"))") == "done")
+    #expect(try mover.ask("leave") == "done")
+    #expect(try scene.text("e/file") == (kind == "writing" ? "new" : "old"))
+    try scene.expectOnly(["file"], in: "e")
+    try scene.expectOnly(["a", "e"])
+  }
+
   // deleter                    waiter
   // inside a, removes its copy
   //                            asks for a, and waits

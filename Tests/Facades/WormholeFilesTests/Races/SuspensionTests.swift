@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Synchronization
 import Testing
 import Wormhole
 import WormholeSystem
@@ -67,6 +68,53 @@ struct SuspensionTests {
     #expect(try scene.text("a") == "late")
     try scene.expectOnly(["a"])
   }
+
+  #if DEBUG
+    // late                       this process
+    // inside, has written
+    // stopped
+    //                            finds it overdue
+    //                            looks once more, or takes over: before call N
+    // continues, leaves: done
+    //                            finds nobody
+    @Test(
+      "to change it may continue and leave at any moment of another process's look",
+      arguments: [false, true])
+    func leavesDuringLook(isTakeover: Bool) throws {
+      for number in 0..<40 {
+        let late = try scene.participant()
+        #expect(try late.ask("writing \(scene.path("a"))").hasPrefix("inside "))
+        #expect(try late.ask("put \(number)") == "done")
+        try stop(late)
+        let place = try ItemPath.find(scene.path("a"), followingLink: false).place
+        let site = try #require(try ItemSite.openIfPermitted(place, isOwn: true))
+        var survey = HolderSurvey()
+        try eventually("the stopped process is overdue") {
+          if case .overdue = try survey.look(at: site, { _ in true }) { true } else { false }
+        }
+        let before = try scene.text("a")
+        let end = Mutex<String?>(nil)
+        let leaving = Faults.Plan.acting(before: number) {
+          try late.send(.continue)
+          let answer = try late.ask("leave")
+          end.withLock { $0 = answer }
+        }
+        try Faults.$plan.withValue(leaving) {
+          _ =
+            try isTakeover ? survey.takeOver(at: site) : survey.look(at: site) { _ in true } == nil
+        }
+        guard let answer = end.withLock(\.self) else { return }
+        #expect(
+          answer == "done" || isTakeover && answer.hasPrefix("error overtaken "),
+          "before call \(number): \(answer)")
+        #expect(try scene.text("a") == (answer == "done" ? "\(number)" : before))
+        let found = try survey.look(at: site) { _ in true }
+        #expect(found == nil, "before call \(number)")
+        try scene.expectOnly(["a"])
+      }
+      Issue.record("it never ends")
+    }
+  #endif
 
   // reader                     publisher
   // has the file open, stopped

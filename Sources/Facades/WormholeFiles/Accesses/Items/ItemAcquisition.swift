@@ -248,8 +248,9 @@ final class ItemAcquisition: Waiting {
       declaration: LeaseDeclaration(term: terms.term))
     entry = try ItemEntry.make(name, at: site, in: share)
     guard entry != nil else {
-      // This process was stopped with the lease so long that others took it over.
-      share.forget()
+      // This process was stopped with the lease so long that others took it over. One that was killed
+      // meanwhile may have left the lease.
+      if try share.lease.held.descriptor.status().links == 0 { share.forget() }
       return .again
     }
     // The site is left with the entry.
