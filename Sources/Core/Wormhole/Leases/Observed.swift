@@ -97,29 +97,47 @@ package struct Observed {
   package mutating func exclusiveLockIsOverdue(
     _ file: FileStatus, now: ContinuousClock.Instant
   ) throws(Errno) -> Bool {
-    try lockIsOverdue(file, now: now) { $0.contains { $0?.isStopped == true } }
-  }
-
-  /// Returns whether a shared lock is overdue: it is ignored only if all visible holders are
-  /// stopped (Tests/Models/files.pml, ANY_STOPPED).
-  package mutating func readersAreOverdue(
-    _ file: FileStatus, now: ContinuousClock.Instant
-  ) throws(Errno) -> Bool {
-    if LeaseFault.passingRunningReaders.isActive {
-      return try lockIsOverdue(file, now: now) { $0.contains { $0?.isStopped == true } }
-    }
-    return try lockIsOverdue(file, now: now) { $0.allSatisfy { $0?.isStopped == true } }
-  }
-
-  /// - Parameter areStopped: Decides for the holders; the status of one that cannot be looked up is nil.
-  private mutating func lockIsOverdue(
-    _ file: FileStatus, now: ContinuousClock.Instant, _ areStopped: ([ProcessStatus?]) -> Bool
-  ) throws(Errno) -> Bool {
     let seen = undeclared(now: now)
     guard seen >= LeaseRequest.grace else { return false }
     let holders = try holders(of: file, now: now)
     return holders.allSatisfy { $0 == nil }
-      ? seen >= LeaseDeclaration.standardTerm : areStopped(holders)
+      ? seen >= LeaseDeclaration.standardTerm : holders.contains { $0?.isStopped == true }
+  }
+
+  /// Returns whether an item's lock is overdue: it is ignored only if all that share it are stopped
+  /// (Tests/Models/files.pml, ANY_STOPPED).
+  package mutating func readersAreOverdue(
+    _ file: FileStatus, now: ContinuousClock.Instant
+  ) throws(Errno) -> Bool {
+    let seen = undeclared(now: now)
+    guard seen >= LeaseRequest.grace else { return false }
+    let sharers = try sharers(of: file, after: seen, now: now)
+    if sharers.allSatisfy({ $0 == nil }) { return seen >= LeaseDeclaration.standardTerm }
+    if LeaseFault.passingRunningReaders.isActive {
+      return sharers.contains { $0?.isStopped == true }
+    }
+    return sharers.allSatisfy { $0?.isStopped == true }
+  }
+
+  /// Returns the processes that share an item's lock: the programs that have inherited it, not those that
+  /// have started them, and all others. Nil for one that cannot be looked up.
+  private mutating func sharers(
+    of file: FileStatus, after seen: Duration, now: ContinuousClock.Instant
+  ) throws(Errno) -> [ProcessStatus?] {
+    if let known = known(now: now) { return known }
+    let heirs = try inheritors(of: file)
+    var processes = try LockTable.current().holders(of: file)
+      .filter { holder in !heirs.contains { $0.parent == holder } }
+    if seen >= LeaseDeclaration.standardTerm,
+      processes.contains(where: { ProcessStatus.of($0) == nil }) || processes.isEmpty
+    {
+      // The table names the process that has locked it, and not everywhere.
+      processes = try processesLocking(file).map(\.identity.processID)
+        .filter { holder in !heirs.contains { $0.parent == holder } }
+    }
+    processes += heirs.map(\.identity.processID)
+    named = (processes, now)
+    return processes.map { ProcessStatus.of($0) }
   }
 
   /// Returns the processes that have the file locked; nil for one that cannot be looked up.
@@ -129,13 +147,19 @@ package struct Observed {
   private mutating func holders(
     of file: FileStatus, now: ContinuousClock.Instant
   ) throws(Errno) -> [ProcessStatus?] {
-    if let named, !named.processes.isEmpty, named.at.duration(to: now) < Self.pace {
-      let known = named.processes.map { ProcessStatus.of($0) }
-      if known.allSatisfy({ $0?.isStopped == false && $0?.isDead == false }) { return known }
-    }
+    if let known = known(now: now) { return known }
     let processes = try LockTable.current().holders(of: file)
     named = (processes, now)
     return processes.map { ProcessStatus.of($0) }
+  }
+
+  /// Those of the last look, as long as all of them run.
+  private func known(now: ContinuousClock.Instant) -> [ProcessStatus?]? {
+    guard let named, !named.processes.isEmpty, named.at.duration(to: now) < Self.pace else {
+      return nil
+    }
+    let known = named.processes.map { ProcessStatus.of($0) }
+    return known.allSatisfy { $0?.isStopped == false && $0?.isDead == false } ? known : nil
   }
 
   /// As `holders(of:now:)`, for holders that the table perhaps never names here.

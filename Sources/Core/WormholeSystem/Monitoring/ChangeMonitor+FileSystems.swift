@@ -166,7 +166,9 @@ extension ChangeMonitor {
     guard case .polling(let reason) = entry.detection else { return }
     // A file that cannot be examined counts as changed.
     if let seen = entry.seen, (try? seen.isCurrent(file.descriptor)) == true { return }
-    end(id, .failed(reason: reason, seen: try? PolledStatus(file.descriptor)), mustTell: true)
+    // It is looked at again then.
+    let seen = try? PolledStatus(file.descriptor)
+    end(id, .failed(reason: reason, seen: seen), mustTell: true)
   }
 
   /// Returns the status of a directory, if it shows each event from now on.

@@ -13,7 +13,7 @@ package struct ProcessStatus: Hashable, Sendable {
   /// `Z` or `X` in /proc with no thread left: the process is dead and holds nothing.
   package let isDead: Bool
   /// The process that started it; 1 if its parent has ended.
-  let parent: Int32
+  package let parent: Int32
   /// The number of its session (setsid(2)).
   package let session: Int32
   /// Whether it belongs to a terminal's job that is not in the foreground: in the background, or
@@ -378,9 +378,14 @@ extension ProcessIdentity {
 
 /// Whether a process has a file open; false if the process has ended, or belongs to another user.
 func hasOpen(_ processID: Int32, _ file: FileStatus) -> Bool {
-  // It fails if the process has ended, or belongs to another user.
+  openFiles(of: processID).contains { hasOpen(processID, $0, file) }
+}
+
+/// The descriptors of a process; empty if it has ended, or belongs to another user.
+func openFiles(of processID: Int32) -> [String] {
+  // It fails in these cases.
   let numbers = try? FileDescriptor.open("/proc/\(processID)/fd", [.readOnly, .directory]).entries()
-  return (numbers ?? []).contains { hasOpen(processID, $0.name.text, file) }
+  return (numbers ?? []).map(\.name.text)
 }
 
 /// Whether a process has a file open under a descriptor number; false if the process has ended, or

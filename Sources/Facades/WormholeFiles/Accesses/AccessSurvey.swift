@@ -164,7 +164,8 @@ extension AccessSurvey {
       }
       guard !isSite else { return nil }
       if let isDirectory = entry.isDirectory { return isDirectory ? () : nil }
-      return try fileStatus(entry.name, at: place.rawValue).kind == .directory ? () : nil
+      return try ifPresent(fileStatus(entry.name, at: place.rawValue))?.kind == .directory
+        ? () : nil
     }
 
     mutating func enter(

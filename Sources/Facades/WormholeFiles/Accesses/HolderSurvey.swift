@@ -67,7 +67,9 @@ struct HolderSurvey {
 
   private mutating func held(at site: ItemSite) throws(Errno) -> HeldDirectory? {
     if let held { return held }
-    let found = try ifPresent(HeldDirectory(site.open(LeaseLayout.passing.held)))
+    // One of another user, who may use this user's site only as the administrator, is not looked at.
+    let found = try tolerating(
+      [.noSuchFile, .accessDenied], HeldDirectory(site.open(LeaseLayout.passing.held)))
     held = found
     return found
   }

@@ -55,13 +55,14 @@ package final class ItemEntry: Sendable {
     _ name: EntryName, at site: ItemSite, in share: LeaseShare
   ) throws(Errno) -> ItemEntry? {
     let held = share.lease.held.descriptor.rawValue
-    let directory: SharedDescriptor?
-    if let spare = site.takeSpare() {
-      let isThere = try ifPresent(rename(LeaseSite.spare, at: held, to: name.text, at: held)) != nil
-      directory = isThere ? spare : nil
-    } else {
-      directory = try ifPresent(site.makeDirectory(name.text, at: held))
+    var directory = site.takeSpare()
+    // A later holder of the lease has removed it.
+    if directory != nil,
+      try ifPresent(rename(LeaseSite.spare, at: held, to: name.text, at: held)) == nil
+    {
+      directory = nil
     }
+    if directory == nil { directory = try ifPresent(site.makeDirectory(name.text, at: held)) }
     guard let directory else { return nil }
     share.add(name)
     return ItemEntry(name, at: site, share, directory)
@@ -146,6 +147,16 @@ package final class ItemEntry: Sendable {
   package func isStanding() throws(Errno) -> Bool {
     guard let held else { return false }
     return try exists(name.text, at: held)
+  }
+
+  /// Whether it was taken over, as far as that can be by now.
+  ///
+  /// - Complexity: no system call within the grace.
+  func isLost() throws(Errno) -> Bool {
+    let declaration = name.declaration
+    let age = declaration.age ?? LeaseRequest.grace
+    guard age >= min(LeaseRequest.grace, declaration.term) else { return false }
+    return try !isStanding()
   }
 
   package func overtaken() -> WormholeError {

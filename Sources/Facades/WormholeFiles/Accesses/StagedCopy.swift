@@ -166,6 +166,21 @@ struct StagedCopy: Sendable {
     return isUnchanged ? .none : .replaced(now)
   }
 
+  /// Keeps a changed copy that cannot be published beside the item, where its owner looks for it.
+  ///
+  /// - Returns: Its path; nil if nothing was changed, or nothing may be created there.
+  func keep() -> String? {
+    let path = KeptCopies(item: location).newPath()
+    do {
+      guard case .replaced = try change() else { return nil }
+      try rename(location.name, at: entry.descriptor, to: path, at: Directory.current)
+      return path
+    } catch {
+      // The accessor removed its copy, or nothing may be created here: the cause is the error.
+      return nil
+    }
+  }
+
   /// Whether publishing loses none of others' changes: the item is unchanged since it was copied,
   /// or the accessor replaces it. For a directory the entries are compared: see `changes(atMost:)`.
   func isCurrent(_ now: FileStatus?) -> Bool {
@@ -257,6 +272,7 @@ final class ReaderCopy: Sendable {
         text, at: open.descriptor.rawValue, [.readOnly, .directory, .noFollow])
       guard try directory.tryLock(.exclusive), try directory.status().links > 0 else { return nil }
     } catch {
+      site?.leave()
       guard error == .noSuchFile, site != nil else { throw error }
       return nil
     }

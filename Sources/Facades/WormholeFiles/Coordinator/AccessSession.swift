@@ -50,7 +50,9 @@ final class AccessOpening: Waiting {
 
   private func acquire() throws -> WaitingStep<AccessSession> {
     guard let next = items.firstIndex(where: { $0.access == nil }) else {
-      return .done(try makeSession())
+      if let session = try makeSession() { return .done(session) }
+      try acquireAgain(items.indices)
+      return try acquire()
     }
     let acquisition = items[next].acquisition
     acquisition.otherPlaces = items.indices.filter { $0 != next }
@@ -58,15 +60,19 @@ final class AccessOpening: Waiting {
     let step = try acquisition.step()
     if let first = try firstToGiveUp(after: step, of: acquisition) {
       acquisition.giveUp()
-      for index in items.indices[first..<next].reversed() {
-        guard let access = items[index].access.take() else { continue }
-        try items[index].acquisition.beginAgain(givingUp: access)
-      }
+      try acquireAgain(first..<next)
       return try acquire()
     }
     return try step.then { access in
       items[next].access = access
       return try acquire()
+    }
+  }
+
+  private func acquireAgain(_ indices: Range<Int>) throws {
+    for index in indices.reversed() {
+      guard let access = items[index].access.take() else { continue }
+      try items[index].acquisition.beginAgain(givingUp: access)
     }
   }
 
@@ -124,7 +130,8 @@ final class AccessOpening: Waiting {
     return try items.firstIndex { try $0.access?.loss() != nil }
   }
 
-  private func makeSession() throws -> AccessSession {
+  /// - Returns: nil if others have taken an item over meanwhile: its accessor must not begin.
+  private func makeSession() throws -> AccessSession? {
     var urls = requests.map(\.url)
     var granted: [AccessSession.Item] = []
     var snapshots: [ReaderCopy] = []
@@ -163,6 +170,10 @@ final class AccessOpening: Waiting {
       }
       // Others may change the item while the copy is read.
       if item.requests.allSatisfy({ requests[$0].wantsSnapshot }) { access.end() }
+    }
+    guard try acquired.allSatisfy({ try $0.entry?.isLost() != true }) else {
+      for snapshot in snapshots { snapshot.remove() }
+      return nil
     }
     items = []
     conversation?.accessBegins()
@@ -279,9 +290,17 @@ final class AccessClosing: Waiting {
       giveUp()
       return step
     } catch {
-      if let item = remaining.last?.access.location, let copy = (error as? WormholeError)?.keptCopy
-      {
-        KeptCopies(item: item).report(.gained, copy)
+      if current != nil, let item = remaining.popLast() {
+        if let copy = (error as? WormholeError)?.keptCopy {
+          KeptCopies(item: item.access.location).report(.gained, copy)
+        }
+        item.access.end()
+      }
+      // The accessor has worked on these, too.
+      for item in remaining {
+        if let copy = item.copy?.keep() {
+          KeptCopies(item: item.access.location).report(.gained, copy)
+        }
       }
       giveUp()
       throw error

@@ -114,8 +114,10 @@ public final class FileCoordinator: Sendable {
   /// and its accessor is not run. A running accessor continues to its end. May be called on any
   /// thread; returns at once.
   public func cancel() {
-    let accesses = state.withLock(\.accesses)
-    for access in accesses where access.session == nil { access.terms.cancel() }
+    // Excludes: an accessor that begins between the look and the request.
+    state.withLock { state in
+      for access in state.accesses where access.session == nil { access.terms.cancel() }
+    }
   }
 
   /// Like `cancel`, and every later access ends the same way, as with the original.
@@ -224,11 +226,13 @@ extension FileCoordinator {
     return nil
   }
 
-  private func begin(_ session: AccessSession, under terms: AccessTerms) {
+  /// - Throws: `cancelled` if that was asked for while there was no session: no later call cancels it.
+  private func begin(_ session: AccessSession, under terms: AccessTerms) throws {
     state.withLock { state in
       let index = state.accesses.firstIndex { $0.terms === terms }
       if let index { state.accesses[index].session = session }
     }
+    if let access = session.accesses.first { try terms.check(access)() }
   }
 
   func end(_ terms: AccessTerms) {
@@ -274,9 +278,9 @@ extension FileCoordinator {
     let terms = try begin(requests, until: deadline, term: term)
     defer { end(terms) }
     let session = try AccessOpening(requests, under: terms, for: self).run()
-    begin(session, under: terms)
     let result: Result
     do {
+      try begin(session, under: terms)
       result = try Self.$running.withValue(Self.running + [(self, terms)]) { try accessor(session) }
     } catch {
       session.abandon()
@@ -296,9 +300,9 @@ extension FileCoordinator {
     let session = try await runSuspending { [self] in
       AccessOpening(requests, under: terms, for: self)
     }
-    begin(session, under: terms)
     let result: Result
     do {
+      try begin(session, under: terms)
       result = try await Self.$running.withValue(Self.running + [(self, terms)]) {
         try await accessor(session.urls)
       }

@@ -232,6 +232,46 @@ struct ObservedTests {
     #expect(try observed.exclusiveLockIsOverdue(unlocked, now: start + .seconds(2)))
   }
 
+  /// A shell that has used flock(1) as its manual shows used to lose the lock after two seconds.
+  @Test("of an item's lock not while another process than the one that took it has it, and runs")
+  func sharedDescriptor() throws {
+    let path = directory.path + "/x"
+    try ItemText.write("", to: path)
+    let script = "exec 9<'\(path)'; flock 9; : >'\(path).locked'; exec sleep 60"
+    let shell = try ChildProcess("sh", ["-c", script])
+    try eventually("it has the lock") { try exists(path + ".locked", at: Directory.current) }
+    let locked = try fileStatus(path)
+    var observed = Observed()
+    for seconds in [0, 1, 2, 600] {
+      #expect(try !observed.readersAreOverdue(locked, now: start + .seconds(seconds)))
+    }
+    try shell.send(.stop)
+    try eventually("it is stopped") { ProcessStatus.of(shell.processID)?.isStopped == true }
+    observed = Observed()
+    #expect(try !observed.readersAreOverdue(locked, now: start))
+    #expect(try observed.readersAreOverdue(locked, now: start + .seconds(2)))
+    try shell.send(.kill)
+    _ = try shell.wait(until: soon)
+  }
+
+  @Test("of an item's lock when the program that inherited it is stopped, not its starter")
+  func inheritedLock() throws {
+    let file = try FileDescriptor.open(directory.path + "/x", [.writeOnly, .create], mode: 0o600)
+    #expect(try file.tryLock(.shared))
+    let locked = try file.status()
+    let program = try ChildProcess("sleep", ["60"], inheriting: file.rawValue)
+    var observed = Observed()
+    #expect(try !observed.readersAreOverdue(locked, now: start))
+    #expect(try !observed.readersAreOverdue(locked, now: start + .seconds(600)))
+    try program.send(.stop)
+    try eventually("it is stopped") { ProcessStatus.of(program.processID)?.isStopped == true }
+    observed = Observed()
+    #expect(try !observed.readersAreOverdue(locked, now: start))
+    #expect(try observed.readersAreOverdue(locked, now: start + .milliseconds(50)))
+    try program.send(.kill)
+    _ = try program.wait(until: soon)
+  }
+
   @Test("is overdue after the term without a table of locks")
   func noLockTable() throws {
     let scene = try LeaseScene()

@@ -49,6 +49,28 @@ struct CompanionsTests {
     try scene.expectOnly(["a", kept.lastPathComponent])
   }
 
+  @Test("of several items: what the accessor has changed is kept, also of those that come later")
+  func severalItems() throws {
+    try scene.put("old", "b")
+    let coordinator = FileCoordinator()
+    coordinator.purposeIdentifier = "several"
+    let error = #expect(throws: WormholeError.self) {
+      try coordinator.coordinate(
+        writingItemAt: scene.url("a"), writingItemAt: scene.url("b")
+      ) { first, second in
+        try ItemText.write("late", to: first.path)
+        try ItemText.write("late", to: second.path)
+        // A program that does not coordinate.
+        try scene.put("others", "b")
+      }
+    }
+    #expect(error?.code == .conflict)
+    #expect(try scene.text("b") == "others")
+    try scene.takeKept("b", "late")
+    try scene.takeKept("a", "late")
+    try scene.expectOnly(["a", "b"])
+  }
+
   @Test("one that changes nothing, and one that replaces the item unseen, do not conflict")
   func noConflict() throws {
     let coordinator = FileCoordinator()

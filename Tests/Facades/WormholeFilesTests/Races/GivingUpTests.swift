@@ -55,6 +55,35 @@ struct GivingUpTests {
     try scene.expectOnly(["a", "b"])
   }
 
+  #if DEBUG
+    @Test("by cancel() at any of its calls runs no accessor after that")
+    func cancelledAnywhere() throws {
+      for number in 0..<200 {
+        let coordinator = FileCoordinator()
+        let isCancelled = Mutex(false)
+        let hasRun = Mutex(false)
+        let cancelling = Faults.Plan.acting(before: number) {
+          guard !hasRun.withLock(\.self) else { return }
+          coordinator.cancel()
+          isCancelled.withLock { $0 = true }
+        }
+        do {
+          try Faults.$plan.withValue(cancelling) {
+            try coordinator.coordinate(writingItemAt: scene.url("a")) { _ in
+              let isTooLate = isCancelled.withLock { $0 }
+              #expect(!isTooLate, "before call \(number)")
+              hasRun.withLock { $0 = true }
+            }
+          }
+        } catch let error as WormholeError {
+          #expect(error.code == .cancelled, "before call \(number): \(error)")
+        }
+        if !isCancelled.withLock(\.self) { return }
+      }
+      Issue.record("it never ends")
+    }
+  #endif
+
   @Test("by cancelling its task fails, and its other items are free, without entries")
   func cancelledTask() async throws {
     #expect(try holder.ask("writing \(scene.path("b")) term=600").hasPrefix("inside "))

@@ -55,6 +55,23 @@ struct MovingTests {
     try scene.expectOnly(["a", "b"])
   }
 
+  @Test("A waiter for an item that was moved to a name that is no text finds its place empty")
+  func unreadableName() throws {
+    #expect(try mover.ask("moving \(scene.path("a"))").hasPrefix("inside "))
+    try waiter.tell("writing \(scene.path("a"))")
+    try scene.waitUntil(waiter, waitsFor: "a")
+    let items = try FileDescriptor.open(scene.items, [.readOnly, .directory])
+    let name = FileName(bytes: [0x61, 0xff])
+    try rename(FileName("a"), at: items.rawValue, to: name, at: items.rawValue)
+    #expect(try mover.ask("leave") == "done")
+    let place = try waiter.answer()
+    #expect(place.hasPrefix("inside "), "\(place)")
+    #expect(try waiter.ask("read") == "nothing")
+    #expect(try waiter.ask("leave") == "done")
+    try removeFile(name, at: items.rawValue)
+    try scene.expectOnly([])
+  }
+
   private var move: String { "replacing \(scene.path("b")) moving \(scene.path("a"))" }
 
   // mover                      waiter

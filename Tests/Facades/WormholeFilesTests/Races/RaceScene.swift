@@ -60,6 +60,18 @@ struct RaceScene {
       found == names.sorted(), "\(comment) \(directory.listing)", sourceLocation: sourceLocation)
   }
 
+  /// Expects that what a late process has worked on is kept beside an item, and takes it away.
+  func takeKept(
+    _ name: String, _ text: String, sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let kept = try names().filter { $0.hasPrefix(name + ".conflict-") }
+    #expect(kept.count == 1, "\(directory.listing)", sourceLocation: sourceLocation)
+    for copy in kept {
+      #expect(try self.text(copy) == text, sourceLocation: sourceLocation)
+      try removeFile(path(copy), at: Directory.current)
+    }
+  }
+
   // MARK: Gates
 
   /// Returns the entries in an item's lease; empty if there is none.

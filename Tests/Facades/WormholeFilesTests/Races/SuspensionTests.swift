@@ -50,6 +50,7 @@ struct SuspensionTests {
     #expect(answer.hasPrefix("error overtaken "), "\(answer)")
     #expect(answer.contains("process \(taker.processID) (participant)"), "\(answer)")
     #expect(try scene.text("a") == "taken")
+    if isCopying { try scene.takeKept("a", "late") }
     try scene.expectOnly(["a"])
   }
 
@@ -110,11 +111,41 @@ struct SuspensionTests {
         #expect(try scene.text("a") == (answer == "done" ? "\(number)" : before))
         let found = try survey.look(at: site) { _ in true }
         #expect(found == nil, "before call \(number)")
+        if answer != "done" { try scene.takeKept("a", "\(number)") }
         try scene.expectOnly(["a"])
       }
       Issue.record("it never ends")
     }
   #endif
+
+  // late                       taker
+  // waits for a lock on a
+  // is stopped
+  //                            takes a over: inside
+  // the lock ends
+  // continues: waits
+  //                            publishes, leaves
+  // inside
+  @Test("while it waits for a program's lock begins again, and its accessor with it")
+  func waiting() throws {
+    let late = try scene.participant()
+    let taker = try scene.participant()
+    let program = try FileDescriptor.open(scene.path("a"), .readOnly)
+    #expect(try program.tryLock(.shared))
+    try late.tell("moving \(scene.path("a"))")
+    try eventually("it waits for the lock") { try !scene.entries("a").isEmpty }
+    try stop(late)
+    #expect(try taker.ask("writing \(scene.path("a"))").hasPrefix("inside "))
+    try program.unlock()
+    try late.send(.continue)
+    try scene.waitUntil(late, waitsFor: "a")
+    #expect(try taker.ask("put taken") == "done")
+    #expect(try taker.ask("leave") == "done")
+    #expect(try late.answer().hasPrefix("inside "))
+    #expect(try late.ask("read") == "taken")
+    #expect(try late.ask("leave") == "done")
+    try scene.expectOnly(["a"])
+  }
 
   // reader                     publisher
   // has the file open, stopped
@@ -181,6 +212,7 @@ struct SuspensionTests {
     #expect(answer.hasPrefix("error overtaken "), "\(answer)")
     #expect(answer.contains("process \(Program.processID) "), "\(answer)")
     #expect(try scene.text("a") == "this")
+    try scene.takeKept("a", "late")
     try scene.expectOnly(["a"])
   }
 
@@ -195,6 +227,7 @@ struct SuspensionTests {
     let answer = try late.ask("leave")
     #expect(answer.hasPrefix("error overtaken "), "\(answer)")
     #expect(try scene.text("a") == "this")
+    try scene.takeKept("a", "late")
     try scene.expectOnly(["a"])
   }
 

@@ -283,7 +283,7 @@ final class ItemAcquisition: Waiting {
       return try wait(for: obstacle.holder, obstacle.what)
     }
     guard entry.name.kind == .inPlace else {
-      return .done(ItemAccess(location, kind, entry: entry, found: found))
+      return try granted(ItemAccess(location, kind, entry: entry, found: found), by: entry)
     }
     // The lock of flock(1), which other programs may have.
     if let lock = try survey.lookForReaders(of: location, found: found),
@@ -294,7 +294,19 @@ final class ItemAcquisition: Waiting {
     // The access is the only owner now, so the item is unlocked before the entry ends.
     let lock = survey.takeLock(of: location)
     lock?.isUsed(for: terms.purpose)
-    return .done(ItemAccess(location, kind, entry: entry, found: found, lock: lock))
+    return try granted(
+      ItemAccess(location, kind, entry: entry, found: found, lock: lock), by: entry)
+  }
+
+  // Others took it over while this process was stopped, or waited longer than its term: nothing was
+  // begun, so it begins again.
+  private func granted(
+    _ access: ItemAccess, by entry: ItemEntry
+  ) throws -> WaitingStep<ItemAccess> {
+    guard try entry.isLost() else { return .done(access) }
+    _ = access.takeLock()
+    giveUp()
+    return try tryAgain()
   }
 
   // MARK: Waiting
@@ -351,8 +363,7 @@ final class ItemAcquisition: Waiting {
   private func rememberItem() throws {
     hasLooked = true
     guard kind.followsMoves, item == nil else { return }
-    // A place that this user cannot reach is not followed.
-    item = try tolerating([.accessDenied, .notDirectory], location.openToFollow()) ?? nil
+    item = try location.openToFollow()
   }
 
   private func followMove() throws {

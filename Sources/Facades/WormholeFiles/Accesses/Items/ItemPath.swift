@@ -315,9 +315,11 @@ extension ItemPath {
 
   /// Opens the item at the beginning of a wait, to find it if it is moved meanwhile.
   ///
-  /// - Returns: nil if there is no item yet.
+  /// - Returns: nil if there is no item yet, or this user cannot reach it; then it is not followed.
   func openToFollow() throws(Errno) -> SharedDescriptor? {
-    try ifPresent(SharedDescriptor(FileDescriptor.open(text, [.pathOnly, .noFollow])))
+    try tolerating(
+      [.noSuchFile, .accessDenied, .notDirectory],
+      SharedDescriptor(FileDescriptor.open(text, [.pathOnly, .noFollow])))
   }
 
   /// The current place of an item that was opened here, if this place is now empty.
@@ -328,14 +330,23 @@ extension ItemPath {
     guard try status() == nil else { return nil }
     let status = try item.descriptor.status()
     guard status.links > 0 else { return nil }
-    let path = try linkTarget("/proc/self/fd/\(item.descriptor.rawValue)")
+    // Nil: its name is no text, or its path is longer than any that can be used.
+    let found = try tolerating(
+      [.illegalByteSequence, .fileNameTooLong],
+      linkTarget("/proc/self/fd/\(item.descriptor.rawValue)"))
+    guard let path = found else { return nil }
     // It is being removed: an entry of a site is no longer an item.
     guard !ItemPath(path).isInSite else { return nil }
     do {
       let place = try ItemPath.find(path, followingLink: false).place
       let isThere = try place.status()?.isSameFile(as: status) == true
       return place != self && isThere ? place : nil
-    } catch let error as WormholeError where error.code == .directoryMissing {
+    } catch let error as WormholeError
+      where [.directoryMissing, .permissionDenied].contains(error.code)
+    {
+      // This user cannot reach it.
+      return nil
+    } catch let error as Errno where error == .accessDenied {
       return nil
     }
   }

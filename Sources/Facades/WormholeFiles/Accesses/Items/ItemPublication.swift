@@ -146,20 +146,12 @@ final class ItemPublication: Waiting {
     return now.isSameFile(as: compared)
   }
 
-  // Beside the item, where its owner looks for it.
+  // Even if others had the item all the time: the accessor has done its work.
   private func keepingCopy(_ error: any Error) -> any Error {
-    // Even if others had the item all the time: the accessor has done its work.
-    guard let conflict = error as? WormholeError,
-      [.conflict, .timedOut].contains(conflict.code)
+    guard let cause = error as? WormholeError,
+      [.conflict, .timedOut, .overtaken].contains(cause.code), let path = copy.keep()
     else { return error }
-    let path = KeptCopies(item: location).newPath()
-    do throws(Errno) {
-      try rename(location.name, at: entry.descriptor, to: path, at: Directory.current)
-      return conflict.keeping(copy: path)
-    } catch {
-      // The accessor removed its copy, or nothing may be created here: the conflict is the error.
-      return conflict
-    }
+    return cause.keeping(copy: path)
   }
 
   private func moveIn(_ change: StagedCopy.Change, under lease: Lease) throws {
