@@ -82,8 +82,11 @@ package final class LeaseRequest: Waiting {
         return try waitForClose()
       }
       let now = ContinuousClock.now
-      if now >= deadline { throw try timedOut() }
-      if tries < triesBeforeSleep {
+      if now >= deadline {
+        // A process that looks for leftovers has it locked for a moment, and declares nothing.
+        guard tries < Self.shortTries, try isUndeclared() else { throw try timedOut() }
+      }
+      if now >= deadline || tries < triesBeforeSleep {
         // 20, 40, 80 … 1280, 1280 … µs: the close is reported before the lock is released (rule 1).
         // Not more often, because a waiter that wakes up often takes the processor from the holder.
         defer { tries += 1 }
@@ -208,6 +211,12 @@ package final class LeaseRequest: Waiting {
       held.descriptor, [.closedWithoutWriting, .deleted, .selfMoved, .selfDeleted]
     ) { _ in latch.raise() }
     return false
+  }
+
+  private func isUndeclared() throws(Errno) -> Bool {
+    guard let held else { return false }
+    // Removed meanwhile: it is free.
+    return try ifPresent(Observed.living(in: held, of: site.home))?.isEmpty ?? true
   }
 
   private func takenOver(now: ContinuousClock.Instant) throws -> Bool {

@@ -186,7 +186,7 @@ package struct Observed {
   }
 
   // The kernel has released the lock of a dead process, and its leftovers block nothing.
-  private static func living(
+  static func living(
     in held: HeldDirectory, of home: any LeaseHome
   ) throws(Errno) -> [LeaseDeclaration] {
     try held.descriptor.entries().compactMap { home.declaration($0.name) }

@@ -44,4 +44,29 @@ struct LeaseWaitingTests {
     try LeaseScene.finish(waiting).end()
     #expect(scene.litter == ["held"], "\(scene.directory.listing)")
   }
+
+  // other                      this process
+  // looks for leftovers
+  //                            wants it only if it is free
+  // has found none
+  //                            has it
+  @Test("with a past deadline gets a lease that is locked without a holder, only for a moment")
+  func momentaryLock() throws {
+    try scene.acquire().end()
+    let other = try FileDescriptor.open(scene.lease + "/held", [.readOnly, .directory])
+    #expect(try other.tryLock(.exclusive))
+    let request = LeaseRequest(
+      site: try scene.site(), term: SharedContainer.standardTerm, deadline: .now)
+    guard case .spin = try request.step() else {
+      Issue.record("it does not try again")
+      return
+    }
+    try other.unlock()
+    try LeaseScene.finish(request).end()
+    let holder = try scene.acquire(term: .seconds(600))
+    let refused = LeaseRequest(
+      site: try scene.site(), term: SharedContainer.standardTerm, deadline: .now)
+    #expect(throws: WormholeError.self) { _ = try refused.step() }
+    holder.end()
+  }
 }
