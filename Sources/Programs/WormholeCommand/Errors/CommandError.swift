@@ -12,17 +12,28 @@ struct CommandError: Error, Equatable, CustomStringConvertible {
   let action: String
   let reason: String
   let status: ExitStatus
+  /// Whether this process itself lacked something or failed, which says nothing about the object.
+  let isOwn: Bool
 
-  init(cannot action: String, because reason: String, status: ExitStatus = .inputOutput) {
+  init(
+    cannot action: String, because reason: String, status: ExitStatus = .inputOutput,
+    isOwn: Bool = false
+  ) {
     self.action = action
     self.reason = reason
     self.status = status
+    self.isOwn = isOwn
   }
 
   /// - Parameter status: By default a kernel error's.
-  init(cannot action: String, because error: any Error, status: ExitStatus? = nil) {
-    let status = status ?? (error as? Errno).map { ExitStatus(of: $0) } ?? .inputOutput
-    self.init(cannot: action, because: "\(error)", status: status)
+  init(
+    cannot action: String, because error: any Error, status: ExitStatus? = nil, isOwn: Bool = false
+  ) {
+    let number = error as? Errno
+    self.init(
+      cannot: action, because: "\(error)",
+      status: status ?? number.map { ExitStatus(of: $0) } ?? .inputOutput,
+      isOwn: isOwn || number?.isShortage == true)
   }
 
   /// A negative answer, which is not a failure.
@@ -32,11 +43,20 @@ struct CommandError: Error, Equatable, CustomStringConvertible {
 
   /// The same error with what was done anyway, so that no one does it twice.
   func adding(_ fact: String) -> CommandError {
-    CommandError(cannot: action, because: "\(reason); \(fact)", status: status)
+    CommandError(cannot: action, because: "\(reason); \(fact)", status: status, isOwn: isOwn)
   }
 
   /// `cannot read seats: the file is damaged`; the program puts its name before it.
   var description: String { "cannot \(action): \(reason)" }
+}
+
+extension Errno {
+  /// Whether there were too few processes, descriptors or bytes of memory: the same call may succeed
+  /// later.
+  var isShortage: Bool {
+    // ENOMEM
+    isLackOfDescriptors || self == .wouldBlock || self == Errno(rawValue: 12)
+  }
 }
 
 /// Whether a value has no form in the wanted output; other values may have one.

@@ -112,7 +112,9 @@ struct ExternalCommand: Sendable {
       default: .inputOutput
       }
     let advice = error == .wouldBlock ? "; \(ThreadShortage(error: error).remedy)" : ""
-    return CommandError(cannot: "run \(words[0])", because: "\(error)\(advice)", status: status)
+    return CommandError(
+      cannot: "run \(words[0])", because: "\(error)\(advice)", status: status,
+      isOwn: error.isShortage)
   }
 
   /// The failure as a sentence; nil if the program ended with status 0.

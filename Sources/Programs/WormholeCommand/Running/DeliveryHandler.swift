@@ -149,7 +149,7 @@ struct DeliveryHandler {
     do {
       let command = try job.command(container: arguments.containerVariables())
       end = try run(command, for: delivery, keepingLast: JobResults.mostOutput)
-    } catch let error as CommandError {
+    } catch let error as CommandError where !error.isOwn {
       // It is the job's fault: this process continues with the next one.
       end = CommandEnd(status: error.status, failure: "\(error)")
     }
