@@ -56,7 +56,7 @@ struct ExternalCommand: Sendable {
   ///   - inherited: the descriptor that the program gets as its descriptor 10.
   ///   - limit: the work may run until then. Needs `interruption`.
   /// - Returns: how it ended, its standard output if collected, and whether `limit` ended it.
-  /// - Throws: `CommandError` if it cannot be started.
+  /// - Throws: `CommandError` if it cannot be started; after its end if waiting for it failed.
   func run(
     input: [UInt8], variables: [String: String] = [:], collectsOutput: Bool = false,
     keepingLast mostOutput: Int? = nil, interruption: Interruption? = nil,
@@ -64,6 +64,7 @@ struct ExternalCommand: Sendable {
     work: CommandWork = .first, inheriting inherited: Int32? = nil,
     until limit: ContinuousClock.Instant? = nil
   ) throws -> (termination: Termination, output: [UInt8], isLate: Bool) {
+    var hasStarted = false
     do throws(Errno) {
       let standardInput = try FileDescriptor.memoryFile(name: "value", content: input)
       let pipe = try makePipe()
@@ -71,12 +72,15 @@ struct ExternalCommand: Sendable {
         variables: variables, input: standardInput.rawValue,
         output: collectsOutput ? pipe.write.rawValue : 1,
         errors: mostOutput == nil ? nil : pipe.write.rawValue, inheriting: inherited)
+      hasStarted = true
       let source = pipe.takeRead()
       return try child.waitForEnd(
         interruption, work: work, collecting: collectsOutput ? source : nil,
         keepingLast: mostOutput, unwanted: unwanted, until: limit)
     } catch {
-      throw self.error(error)
+      guard hasStarted else { throw self.error(error) }
+      throw CommandError(
+        cannot: "wait for the end of \(words[0])", because: error, isOwn: true)
     }
   }
 

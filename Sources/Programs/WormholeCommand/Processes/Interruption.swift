@@ -1,4 +1,3 @@
-import Synchronization
 import WormholeSystem
 import WormholeToolkit
 
@@ -258,11 +257,14 @@ extension ChildProcess {
   /// The longest time between two looks at what a program has left behind: most ends are events,
   /// but a process that detaches itself is not.
   private static let lookInterval: Duration = .milliseconds(500)
+  /// The time between two tries of a step that has failed.
+  private static let failureInterval: Duration = .milliseconds(100)
 
   /// Waits for the end of this program, and of the work that it has left to others. Without `limit`
   /// it may take any time: its user decides.
   ///
   /// - Returns: how it ended; `isLate` is true if it was asked to end because of `limit`.
+  /// - Throws: the first error of a step of waiting, but only once the program has ended.
   /// - Parameters:
   ///   - interruption: passes on to the work the signals that would end this process; without it,
   ///     one ends this process.
@@ -284,56 +286,66 @@ extension ChildProcess {
     var asked: ContinuousClock.Instant?
     var isKilled = false
     var ended: Termination?
+    var failure: Errno?
     var signals = WorkSignals(work: work, command: processID)
     var pause: Duration = .milliseconds(5)
-    while true {
-      let wish = asked == nil ? unwanted?.descriptor ?? role?.descriptor : nil
-      // A program that has ended stays readable.
-      let own = ended == nil ? descriptor : nil
-      // A missing one has the number -1, for which poll(2) does not wait.
-      let descriptors = [own, interruption?.signals.descriptor, output.descriptor, wish]
-      var next = ContinuousClock.now + Interruption.interval
-      // After the first signal, the instant of the second one.
-      let end = asked.flatMap { role?.deadline(askedAt: $0) ?? limit.map { $0 + Self.killDelay } }
-      if let end = end ?? limit, !isKilled { next = min(next, end) }
-      if ended != nil {
-        pause = min(pause * 2, Self.lookInterval)
-        next = min(next, .now + pause)
-      }
-      let ready = try waitReadable(descriptors.map { $0 ?? -1 }, until: next)
-      if ready[0], let termination = try wait(until: .now) { ended = termination }
-      let news = try interruption?.takeSignals(except: ended == nil ? [processID] : [])
-      for received in news?.received ?? [] {
-        if received.signal == .continue { role?.checkAfterStop() }
-        if received.isToBePassed { try signals.send(received.signal, through: self) }
-      }
-      if let ended {
-        // Without other children it has left nothing behind.
-        var isOver = news?.hasOrphans != true
-        if !isOver { isOver = try signals.isOver(after: ended) }
-        if isOver {
-          try output.readRest()
-          // A signal from the terminal reaches both, and the program may be the first to end.
-          _ = try interruption?.takeSignals()
-          return (ended, output.bytes, limit != nil && asked != nil)
+    waiting: while true {
+      do throws(Errno) {
+        let wish = asked == nil ? unwanted?.descriptor ?? role?.descriptor : nil
+        // A program that has ended stays readable.
+        let own = ended == nil ? descriptor : nil
+        // A missing one has the number -1, for which poll(2) does not wait.
+        let descriptors = [own, interruption?.signals.descriptor, output.descriptor, wish]
+        var next = ContinuousClock.now + Interruption.interval
+        // After the first signal, the instant of the second one.
+        let end = asked.flatMap { role?.deadline(askedAt: $0) ?? limit.map { $0 + Self.killDelay } }
+        if let end = end ?? limit, !isKilled { next = min(next, end) }
+        if ended != nil {
+          pause = min(pause * 2, Self.lookInterval)
+          next = min(next, .now + pause)
         }
-      }
-      if ready[2] { try output.read() }
-      if asked == nil,
-        unwanted?.look() != nil || role?.isLost() == true || mustEnd()
-          || limit.map({ .now >= $0 }) == true
-      {
-        try signals.send(.terminate, through: self)
-        // What was stopped with us ends only when it continues.
-        try signals.send(.continue, through: self)
-        asked = .now
-      }
-      // Even if both instants have passed: this process was stopped, or had no processor.
-      if let end, ContinuousClock.now >= end {
-        try signals.send(.kill, through: self)
-        isKilled = true
+        let ready = try waitReadable(descriptors.map { $0 ?? -1 }, until: next)
+        if ready[0], let termination = try wait(until: .now) { ended = termination }
+        let news = try interruption?.takeSignals(except: ended == nil ? [processID] : [])
+        for received in news?.received ?? [] {
+          if received.signal == .continue { role?.checkAfterStop() }
+          if received.isToBePassed { try signals.send(received.signal, through: self) }
+        }
+        if let ended {
+          // Without other children it has left nothing behind.
+          var isOver = news?.hasOrphans != true
+          if !isOver { isOver = try signals.isOver(after: ended) }
+          if isOver {
+            try output.readRest()
+            // A signal from the terminal reaches both, and the program may be the first to end.
+            _ = try interruption?.takeSignals()
+            break waiting
+          }
+        }
+        if ready[2] { try output.read() }
+        if asked == nil,
+          unwanted?.look() != nil || role?.isLost() == true || mustEnd()
+            || limit.map({ .now >= $0 }) == true
+        {
+          try signals.send(.terminate, through: self)
+          // What was stopped with us ends only when it continues.
+          try signals.send(.continue, through: self)
+          asked = .now
+        }
+        // Even if both instants have passed: this process was stopped, or had no processor.
+        if let end, ContinuousClock.now >= end {
+          try signals.send(.kill, through: self)
+          isKilled = true
+        }
+      } catch {
+        // As long as it runs, none may begin in its place. After its end, only a shortage passes.
+        guard ended == nil ? error != .noChild : error.isShortage else { throw failure ?? error }
+        failure = failure ?? error
+        pauseThread(Self.failureInterval)
       }
     }
+    guard let ended, failure == nil else { throw failure ?? .noChild }
+    return (ended, output.bytes, limit != nil && asked != nil)
   }
 }
 
@@ -353,9 +365,10 @@ private struct WorkSignals {
   mutating func send(_ signal: Signal, through child: borrowing ChildProcess) throws(Errno) {
     if signal != .continue { last = signal }
     // Before the signal: what the command starts because of it, as in a trap, does not get it.
-    let processes = try work.processes(of: command, isAsked: true)
-    _ = try tolerating([.noSuchProcess], child.send(signal))
-    for process in processes where process.processID != command {
+    let processes = Result { () throws(Errno) in try work.processes(of: command, isAsked: true) }
+    // The command may have changed its user; it then ends by itself.
+    _ = try tolerating([.noSuchProcess, .notPermitted], child.send(signal))
+    for process in try processes.get() where process.processID != command {
       reached.insert(process.identity)
       _ = try process.send(signal, tolerating: [.notPermitted])
     }
@@ -376,23 +389,4 @@ private struct WorkSignals {
     }
     return rest.isEmpty
   }
-}
-
-/// A result from another thread, once: the first that it puts here stays.
-final class OneResult<Value: Sendable>: Sendable {
-  private let counter: SharedDescriptor
-  private let result = Mutex<Value?>(nil)
-
-  init() throws(Errno) { counter = SharedDescriptor(try FileDescriptor.wakeUpCounter()) }
-
-  /// Readable once there is a result.
-  var descriptor: Int32 { counter.descriptor.rawValue }
-
-  func put(_ value: Value) {
-    result.withLock { $0 = $0 ?? value }
-    // Only a counter at its maximum cannot be raised, and that one is already readable.
-    try? counter.descriptor.raiseCounter()
-  }
-
-  func look() -> Value? { result.withLock { $0 } }
 }

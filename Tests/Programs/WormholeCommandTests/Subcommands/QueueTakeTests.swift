@@ -1,8 +1,68 @@
+import Synchronization
 import Testing
+import Wormhole
+import WormholeSystem
 import WormholeTestSupport
+
+@testable import WormholeCommand
 
 @Suite("Taking from a queue, when something fails", .blocking)
 struct QueueTakeTests {
+  private static let isPowerless =
+    Program.effectiveUser == 0
+    && Session.succeeds(
+      "setpriv --bounding-set=-kill setpriv --reuid=65534 --clear-groups true", missing: "setpriv")
+
+  /// ```
+  /// first                          second
+  /// its command changes its user
+  /// gets a signal that it may not
+  /// pass on, and waits
+  ///                                finds no entry
+  /// ```
+  /// It used to end at once, and the second began beside the command.
+  @Test("keeps the entry of a command that may not be signalled", .enabled(if: isPowerless))
+  func foreignUser() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole queue put jobs 1 >"$T/null"; mkfifo "$T/go"
+      holds setpriv --bounding-set=-kill wormhole queue take jobs --follow -- sh -c '
+        exec 7<>"$T/go" 8>"$T/in"
+        exec setpriv --reuid=65534 --clear-groups sh -c "echo in >&8; exec 8>&-; read -r x <&7"' 2>said
+      kill $pid; wormhole queue take jobs --timeout 0.5; echo $?
+      echo >"$T/go"; wait $pid; echo $?; wormhole queue list jobs; echo $?
+      """)
+    #expect(outcome.output == "124\n0\n1\n", "\(outcome)")
+  }
+
+  #if DEBUG
+    /// It used to return while the command ran, so that the entry was given back.
+    @Test("waits for the command's end if a step of waiting fails, and reports the error then")
+    func failedWait() throws {
+      let directory = try TemporaryDirectory()
+      let (go, done) = (directory.path + "/go", directory.path + "/done")
+      let command = ExternalCommand(
+        words: ["sh", "-c", "until test -e \(go); do sleep 0.01; done; : >\(done)"])
+      let polls = Atomic(0)
+      let plan = Faults.Plan { call, _ in
+        guard call == .poll else { return .proceed }
+        let number = polls.wrappingAdd(1, ordering: .relaxed).oldValue
+        if number == 1 { Faults.$plan.withValue(nil) { make(go) } }
+        return number == 0 ? .fail(.tooManyOpenFilesInSystem) : .proceed
+      }
+      let error = #expect(throws: CommandError.self) {
+        try Faults.$plan.withValue(plan) { _ = try command.run(input: []) }
+      }
+      #expect(try exists(done, at: Directory.current))
+      #expect(error?.reason == "\(Errno.tooManyOpenFilesInSystem)")
+      make(go)
+    }
+
+    private func make(_ file: String) {
+      #expect(throws: Never.self) { _ = try FileDescriptor.open(file, [.writeOnly, .create]) }
+    }
+  #endif
+
   /// Each used to become a failed one, though none had run.
   @Test("gives a command back that it cannot run for want of descriptors, and leaves the others")
   func shortage() throws {
