@@ -70,7 +70,8 @@ extension JobResult {
 
   /// - Returns: nil for another value.
   init?(_ value: PropertyListValue) {
-    guard let id = value["id"]?.stringValue, let attempt = value["attempt"]?.intValue,
+    guard let id = value["id"]?.stringValue,
+      let attempt = value["attempt"]?.intValue, (1...Int(Int32.max)).contains(attempt),
       let job = value["value"].flatMap(Job.init), let began = value["began"]?.dateValue,
       let ended = value["ended"]?.dateValue,
       let status = value["exit"]?.intValue.flatMap(Int32.init(exactly:)),

@@ -1,6 +1,5 @@
 import Synchronization
 import Testing
-import Wormhole
 import WormholeSystem
 import WormholeTestSupport
 
@@ -84,5 +83,31 @@ struct QueueTakeTests {
       outcome.output == "74\n\"status\":\"waiting\"\n\"status\":\"waiting\"\n0\n1\n1\n",
       "\(outcome)")
     #expect(outcome.errors.contains("cannot run sh: Too many open files"), "\(outcome)")
+  }
+
+  /// A line for each missing attempt used to be printed.
+  @Test("shows a line for many missing results, and none for a number that is no attempt")
+  func foreignResults() throws {
+    let outcome = try Session().shell(
+      """
+      id=$(wormhole queue put jobs -- true)
+      for attempt in -4611686018427387904 0 4611686018427387904 1 3 9 2147483647; do
+        wormhole log append jobs.results '{"id":"'$id'","attempt":'$attempt',"exit":0,"output":"",
+          "value":{"command":["true"],"directory":"/"},
+          "began":{"$date":"2026-01-01T00:00:00Z"},"ended":{"$date":"2026-01-01T00:00:00Z"}}' >"$T/null"
+      done
+      wormhole queue list jobs "$id" | head -n 99 | sed "1,/status/d; s/ *2026.*Z: /: /"
+      """)
+    #expect(
+      outcome.output == """
+          attempt 1: ended with status 0
+          attempt 2  no result is kept, as when its process was killed
+          attempt 3: ended with status 0
+          attempts   4 to 8: no result is kept, as when their processes were killed
+          attempt 9: ended with status 0
+          attempts   10 to 2147483646: no result is kept, as when their processes were killed
+          attempt 2147483647: ended with status 0
+
+        """, "\(outcome)")
   }
 }

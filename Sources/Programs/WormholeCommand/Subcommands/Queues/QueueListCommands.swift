@@ -84,7 +84,7 @@ extension CommandEnvironment {
       return try print(json: line)
     }
     func line(_ label: String, _ text: String) throws {
-      try print(line: "  " + label.padded(to: 11) + text.onOneLine)
+      try print(line: "  " + label.padded(to: 10) + " " + text.onOneLine)
     }
     try print(line: entry.id.description.onOneLine)
     if let job = entry.value.flatMap(Job.init) {
@@ -100,8 +100,12 @@ extension CommandEnvironment {
     try line("status", entry.status)
     var next = 1
     for result in results {
-      for number in next..<max(next, result.attempt) {
-        try line("attempt \(number)", "no result is kept, as when its process was killed")
+      let last = result.attempt - 1
+      if next == last {
+        try line("attempt \(next)", "no result is kept, as when its process was killed")
+      } else if next < last {
+        try line(
+          "attempts", "\(next) to \(last): no result is kept, as when their processes were killed")
       }
       next = result.attempt + 1
       let times = "\(result.began.secondsText) to \(result.ended.secondsText)"
