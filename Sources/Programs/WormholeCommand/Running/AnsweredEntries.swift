@@ -9,6 +9,8 @@ final class AnsweredEntries: Sendable {
     var entries: [String: PlainEntry] = [:]
     /// Whether no more lines come.
     var isOver = false
+    /// Whether no more entries are to be taken.
+    var isEnding = false
   }
 
   /// How long entries in hand may take after a signal.
@@ -19,7 +21,9 @@ final class AnsweredEntries: Sendable {
   private let backoff: Duration
   private let environment: CommandEnvironment
   private let state = Mutex(State())
-  private let change = WakeLatch()
+  // Two threads may wait at once, and a raise wakes only the one that already blocks.
+  private let room = WakeLatch()
+  private let rest = WakeLatch()
 
   init(of worker: PlainConsumer, _ arguments: ParsedArguments, _ environment: CommandEnvironment) {
     self.worker = worker
@@ -40,51 +44,65 @@ final class AnsweredEntries: Sendable {
       }
       // A wait for an entry ends, and what has no answer is given back before the process ends.
       worker.close()
-      state.withLock { $0.isOver = true }
-      change.raise()
+      change { $0.isOver = true }
     }
+  }
+
+  private func change(_ body: (inout State) -> Void) {
+    state.withLock { body(&$0) }
+    room.raise()
+    rest.raise()
   }
 
   /// Takes the next entry once there is room for it in the reader's hands.
   ///
-  /// - Returns: nil if no more answers come.
+  /// - Returns: nil if no more answers come, or no more entries are to be taken.
   /// - Throws: `ExitStatus.deadline` if none has come by the deadline.
   func next(until deadline: ContinuousClock.Instant) throws -> PlainEntry? {
-    guard wait(for: mostInHand - 1, until: nil) else { return nil }
+    guard wait(for: mostInHand - 1, on: room) else { return nil }
     do {
       guard let entry = try worker.next(until: deadline) else { throw ExitStatus.deadline }
-      add(entry)
-      return entry
+      guard state.withLock(\.isEnding) else { return entry }
+      try entry.giveBack()
+      return nil
     } catch WormholeError.Code.invalidToken {
       return nil
     }
   }
 
+  /// Waits for the answer to an entry that is about to be printed.
   func add(_ entry: PlainEntry) { state.withLock { $0.entries["\(entry.id)"] = entry } }
+
+  /// From now on no entry is taken, even by a call of `next` that nobody waits for any longer.
+  func takeNoMore() { change { $0.isEnding = true } }
 
   /// Waits for the remaining answers; after a signal not for long.
   func finish(_ interruption: Interruption) throws {
     let end = ContinuousClock.now + Self.grace
     guard !interruption.isRequested else {
-      _ = wait(for: 0, until: end)
+      _ = wait(for: 0, on: rest, until: end)
       return
     }
-    _ = try interruption.wait { self.wait(for: 0, until: nil) }
+    _ = try interruption.wait { self.wait(for: 0, on: self.rest) }
   }
 
   /// Waits until at most that many have no answer.
   ///
-  /// - Returns: false if no more answers come, or after the deadline.
-  private func wait(for count: Int, until deadline: ContinuousClock.Instant?) -> Bool {
+  /// - Returns: false if no more answers come, or after the deadline; for room, if none is needed.
+  private func wait(
+    for count: Int, on latch: WakeLatch, until deadline: ContinuousClock.Instant? = nil
+  ) -> Bool {
     while true {
-      let (isOver, inHand) = state.withLock { ($0.isOver, $0.entries.count) }
+      let (isOver, inHand) = state.withLock {
+        ($0.isOver || $0.isEnding && latch === room, $0.entries.count)
+      }
       if isOver || deadline.hasPassed { return false }
       if inHand <= count { return true }
-      change.block(until: deadline)
+      latch.block(until: deadline)
     }
   }
 
-  private func answer(_ line: String) {
+  func answer(_ line: String) {
     let words = line.split(separator: " ", maxSplits: 2).map(String.init)
     guard let id = words.first else { return }
     guard let entry = state.withLock({ $0.entries[id] }) else {
@@ -103,10 +121,11 @@ final class AnsweredEntries: Sendable {
           "\(word.quoted) is not an answer; say 'ID', 'ID retry' or 'ID fail'")
       }
     } catch {
-      environment.report("\(error)")
+      let isLost = (error as? WormholeError)?.code == .leaseLost
+      environment.report("\(error)" + (isLost ? "" : "; \(id) still waits for an answer"))
+      guard isLost else { return }
     }
     // The next entry may be the same one, to be tried again, and already be here.
-    state.withLock { if $0.entries[id] === entry { $0.entries[id] = nil } }
-    change.raise()
+    change { if $0.entries[id] === entry { $0.entries[id] = nil } }
   }
 }

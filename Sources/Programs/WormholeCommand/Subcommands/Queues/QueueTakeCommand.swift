@@ -178,7 +178,6 @@ extension ParsedArguments {
     _ environment: CommandEnvironment
   ) throws {
     let answers = AnsweredEntries(of: worker, self, environment)
-    if let first { answers.add(first) }
     try answers.begin()
     reportWaiting(deadline)
     let outcome = Result {
@@ -187,10 +186,12 @@ extension ParsedArguments {
         limit: takesAll ? .max : nil, none: .done
       ) { entry in
         let line = try outputFormat.bytes(entry.envelope, of: entry.title)
+        answers.add(entry)
         try environment.print(line, interruption, until: deadline)
         return .done
       }
     }
+    answers.takeNoMore()
     try answers.finish(interruption)
     try outcome.get()
   }
