@@ -50,7 +50,7 @@ struct EtcdSessionTests {
     for _ in 0..<600 { end.signal() }
   }
 
-  @Test("is renewed on another connection when one is silent")
+  @Test("is renewed on another connection when one is silent", .waiting)
   func silentConnection() throws {
     let proxy = try LossyProxy(to: node.endpoint)
     let container = try container(proxy.endpoint, lifetime: .seconds(24))

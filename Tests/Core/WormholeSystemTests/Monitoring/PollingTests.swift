@@ -34,7 +34,7 @@ struct PollingTests: MonitorScene {
 
   @Test(
     "is silent about what it polls without an instance as long as the times show no change",
-    arguments: [nil, WatchEvents.names, .content])
+    .waiting, arguments: [nil, WatchEvents.names, .content])
   func pollsTimes(_ events: WatchEvents?) throws {
     #if DEBUG
       let path = try make("a")

@@ -3,7 +3,7 @@ import WormholeTestSupport
 
 @Suite("A command that waits", .blocking)
 struct IdleTests {
-  @Test("wakes no processor as long as nothing happens")
+  @Test("wakes no processor as long as nothing happens", .waiting)
   func idle() throws {
     let outcome = try Session().shell(
       #"""

@@ -39,7 +39,7 @@ struct NamedLockTests {
   /// goes on: its command is
   /// asked to end, and killed
   /// ```
-  @Test("One that was stopped and overtaken ends its command, and says so", .bothEngines)
+  @Test("One that was stopped and overtaken ends its command, and says so", .waiting, .bothEngines)
   func overtaken() throws {
     let outcome = try Session().shell(
       """

@@ -120,7 +120,8 @@ import WormholeTestSupport
   /// gets 2
   /// ```
   @Test(
-    "A stopped worker loses its entry to another, and goes on when it is continued", .bothEngines)
+    "A stopped worker loses its entry to another, and goes on when it is continued",
+    .waiting, .bothEngines)
   func stopped() throws {
     let outcome = try Session().shell(
       """

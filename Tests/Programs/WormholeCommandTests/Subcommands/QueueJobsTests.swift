@@ -12,7 +12,7 @@ struct QueueJobsTests {
   ///                       takes 1
   /// ```
   /// It used to give up after ten seconds, so that of many that joined at once only some began.
-  @Test("wait as long as others keep them from joining")
+  @Test("wait as long as others keep them from joining", .waiting)
   func joining() throws {
     let session = try Session()
     let queue = try SharedContainer(location: session.container).queue("jobs")
