@@ -401,7 +401,9 @@ struct Oracle {
     if let entry = done.first(where: { isRepeated($0, in: got) }) {
       return "message \(entry.text) was acknowledged, and delivered again"
     }
-    let read = done.map(\.text)
+    var read = done.map(\.text)
+    // A process that was stopped in between says late what has taken effect before.
+    if done.contains(where: { outcome.wasStopped[$0.process] }) { read = log.filter(read.contains) }
     // What a killed process has received, it may have acknowledged without saying so.
     let unsaid = got.filter { outcome.statuses[$0.process] == -1 }.map(\.text)
     let certain = log.filter { read.contains($0) || !unsaid.contains($0) }

@@ -353,7 +353,8 @@ final class ItemAcquisition: Waiting {
 
   /// Begins again after granted access had to be given up; finds an item that was moved meanwhile.
   func beginAgain(givingUp access: ItemAccess) throws {
-    if kind.followsMoves { item = try location.openToFollow() }
+    // Another process may have moved it meanwhile.
+    if kind.followsMoves { item = try location.openToFollow() ?? item }
     entry = nil
     survey.forgetFindings()
     access.end()
