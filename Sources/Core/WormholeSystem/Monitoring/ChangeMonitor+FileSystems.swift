@@ -102,7 +102,7 @@ extension ChangeMonitor {
   ) -> Finding {
     do {
       try target.prepare()
-      if let lackOfQueue { return failed(lackOfQueue, seen: seen(entry, at: target.path)) }
+      if let lackOfQueue { return failed(lackOfQueue, seen: seen(entry, target)) }
       // The directories that it has created.
       watchMissing(target.parents)
       for _ in 0..<renameRaceLimit {
@@ -171,14 +171,18 @@ extension ChangeMonitor {
     end(id, .failed(reason: reason, seen: seen), mustTell: true)
   }
 
-  /// Returns the status of a directory, if it shows each event from now on.
-  private func seen(_ entry: WatchEntry, at path: String) -> PolledStatus? {
-    let includesFiles = !entry.showsInTimes
-    guard !includesFiles || entry.target?.showsInFiles == true else { return nil }
+  /// Returns the status of a directory, if it shows each event from now on. The appearance of a missing
+  /// one shows in the nearest existing parent.
+  private func seen(_ entry: WatchEntry, _ target: WatchEntry.Target) -> PolledStatus? {
+    guard entry.showsInTimes || target.showsInFiles else { return nil }
     do throws(Errno) {
-      let directory = try open(path)
-      guard network(directory) == nil else { return nil }
-      return try PolledStatus(directory, at: path, includesFiles: includesFiles)
+      for path in [target.path] + target.parents.reversed() {
+        guard let directory = try ifPresent(open(path)) else { continue }
+        guard network(directory) == nil else { return nil }
+        return try PolledStatus(
+          directory, at: path, includesFiles: !entry.showsInTimes && path == target.path)
+      }
+      return nil
     } catch {
       // A directory that cannot be examined is looked at completely each time.
       return nil

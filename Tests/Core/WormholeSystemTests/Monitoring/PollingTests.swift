@@ -74,6 +74,32 @@ struct PollingTests: MonitorScene {
     #endif
   }
 
+  @Test("is silent about what is missing without an instance, until it appears", .waiting)
+  func appears() throws {
+    #if DEBUG
+      let parent = try make("a")
+      let signals = Heard<Int>()
+      let none = Faults.Plan { call, _ in call == .inotifyInit ? .fail(.tooManyOpenFiles) : .proceed
+      }
+      let watch = Faults.$plan.withValue(none) {
+        monitor.watch(
+          path: parent + "/b/c", parents: [directory.path, parent, parent + "/b"],
+          showsInFiles: true, prepare: {}, hear: { _ in signals.add(1) })
+      }
+      try eventually("its parent's last change is old enough to see the next one") {
+        monitor.state.withLock { $0.entries.values.first?.seen != nil }
+      }
+      let (heard, wakeUps) = (signals.all.count, monitor.statistics.wakeUps)
+      try eventually("it was looked at") { monitor.statistics.wakeUps > wakeUps + 8 }
+      #expect(signals.all.count <= heard + 1, "one may have been on its way")
+      let before = signals.all.count
+      _ = try make("a/b")
+      _ = try make("a/b/c")
+      try eventually("it is reported") { signals.all.count > before }
+      withExtendedLifetime(watch) {}
+    #endif
+  }
+
   @Test("looks no more often at what it polls than its watch asks for")
   func pollInterval() {
     let target = WatchEntry.Target(path: "/a", parents: [], pollInterval: .seconds(1), prepare: {})
