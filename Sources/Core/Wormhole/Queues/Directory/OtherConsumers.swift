@@ -36,7 +36,7 @@ struct OtherConsumers {
   private let queue: PlainQueue
   /// The exclusive registration of this process, at the beginning.
   private let role: String?
-  /// The live registrations that need no look, except whether their processes are stopped.
+  /// The live registrations that need no look, as long as their processes are not stopped.
   var watched: [String: PresenceMember] = [:]
   private var suspendedSince: [String: ContinuousClock.Instant] = [:]
 
@@ -116,9 +116,10 @@ struct OtherConsumers {
   private mutating func owner(_ directory: String, _ findings: inout Findings) throws -> Owner {
     if QueueDirectory.isFree(directory) { return .gone }
     let known = Self.isWorker(directory) ? watched[Self.id(directory)] : nil
-    if let known, let isStopped = known.isStopped, !LeaseFault.takingFromLiving.isActive {
+    // A stopped process may have started others that work for it, which only the full look finds.
+    if let known, known.isStopped == false, !LeaseFault.takingFromLiving.isActive {
       findings.living.append(known)
-      return try state(of: known, isStopped: isStopped)
+      return try state(of: known, isStopped: false)
     }
     guard let owner = try Self.owner(of: directory, in: queue), owner.id != role else {
       if Self.isWorker(directory) { findings.dead.append(Self.id(directory)) }
