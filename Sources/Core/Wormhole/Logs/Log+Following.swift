@@ -29,6 +29,8 @@ extension Log {
           where [.leaseLost, .timedOut].contains(error.code) && !Task.isCancelled
         {
           if error.code == .leaseLost { Diagnostics.report(error) }
+        } catch let failure as HandlerFailure {
+          throw failure.error
         }
       }
     }
@@ -43,8 +45,13 @@ extension Log {
     while true {
       // This acknowledges the message before it.
       let message = try await reader.next()
-      try await handler(message)
+      do { try await handler(message) } catch { throw HandlerFailure(error: error) }
       if Task.isCancelled { try await reader.acknowledge() }
     }
   }
+}
+
+/// An error of the closure, which may have the code of one of the follower's own.
+private struct HandlerFailure: Error {
+  let error: any Error
 }
