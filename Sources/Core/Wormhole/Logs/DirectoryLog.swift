@@ -156,22 +156,33 @@ package final class LogDirectory: OpenLog {
   static func head(
     after number: Int, _ exists: (Int) throws(Errno) -> Bool
   ) throws(Errno) -> Int {
-    var (low, step) = (number, 1)
-    while low + step <= LogState.largest, try exists(low + step) {
-      low += step
+    var low = number
+    while true {
+      var step = 1
+      while low + step <= LogState.largest, try exists(low + step) {
+        low += step
+        step *= 2
+      }
+      var high = low + step
+      while high - low > 1 {
+        let middle = low + (high - low) / 2
+        if try exists(middle) { low = middle } else { high = middle }
+      }
+      guard let next = try afterGap(low, exists) else { return low }
+      low = next
+    }
+  }
+
+  /// Returns a message after a gap that follows a number; nil if there is none.
+  private static func afterGap(
+    _ number: Int, _ exists: (Int) throws(Errno) -> Bool
+  ) throws(Errno) -> Int? {
+    var step = 2
+    while step <= LogState.stride, number + step <= LogState.largest {
+      if try exists(number + step) { return number + step }
       step *= 2
     }
-    var high = low + step
-    while high - low > 1 {
-      let middle = low + (high - low) / 2
-      if try exists(middle) { low = middle } else { high = middle }
-    }
-    step = 2
-    while step <= LogState.stride, low + step <= LogState.largest {
-      if try exists(low + step) { return try head(after: low + step, exists) }
-      step *= 2
-    }
-    return low
+    return nil
   }
 
   package func head(after number: Int) throws -> Int {
