@@ -14,6 +14,8 @@ struct LogReading: Sendable {
   /// The highest number that is known to have appeared. If the next message is missing before that,
   /// the log is listed, because a part was lost, not taken away. It is also listed once at first.
   private var highest = LogState.largest
+  /// Whether it was listed since this reader began there.
+  private var hasListed = false
 
   /// Begins without a name.
   mutating func begin(at next: Int, _ log: PlainLog) throws {
@@ -28,7 +30,7 @@ struct LogReading: Sendable {
   mutating func seek(to next: Int) {
     move(to: next)
     (missed, unreadable) = (0, 0)
-    highest = LogState.largest
+    (highest, hasListed) = (LogState.largest, false)
   }
 
   /// Counts the message that was delivered as read.
@@ -107,18 +109,29 @@ struct LogReading: Sendable {
         // The log was removed, and began again.
         position.log = state.id
         move(to: state.first)
-        highest = LogState.largest
+        (highest, hasListed) = (LogState.largest, false)
         return true
       }
       if position.next < state.first { return jump(to: state.first) }
+      // Without events each look may find something new, which a listing of a long log is too much for.
+      if highest == LogState.largest, hasListed, try isAtEnd(of: open, state) { highest = 0 }
     }
     guard highest > position.next else { return false }
-    highest = 0
+    (highest, hasListed) = (0, true)
     let numbers = try open.numbers().filter { $0 <= furthest }
     guard let found = numbers.filter({ $0 > position.next }).min() else {
       return try goBack(log, open, numbers)
     }
     return jump(to: try open.first(position.next, listed: found))
+  }
+
+  /// Returns whether there is no later message, and the one that was read last is still there, so that
+  /// the log is not an older one.
+  private func isAtEnd(of open: any OpenLog, _ state: LogState) throws -> Bool {
+    let last = position.next - 1
+    guard state.head <= last else { return false }
+    let isThere = try last < state.first || open.status(last) != nil
+    return try isThere && open.head(after: last) == last
   }
 
   /// Goes back to the end of the log if that lies before the messages that were read: the container

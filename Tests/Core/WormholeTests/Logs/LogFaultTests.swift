@@ -54,6 +54,35 @@ struct LogFaultTests {
     }
   }
 
+  @Test("finds its last message behind more gaps than a stack has room for")
+  func headBehindManyGaps() throws {
+    #expect(try LogDirectory.head(after: 0) { $0 % 2 == 0 && $0 <= 1_000_000 } == 1_000_000)
+  }
+
+  #if DEBUG
+    @Test("is not listed at each look of a reader without events, which finds what is new")
+    func polling() throws {
+      try scene.append(0..<3)
+      var reading = LogReading()
+      try reading.begin(at: 4, log)
+      func look() throws -> LogMessage<PropertyListValue>? {
+        try reading.look(log, LogState.largest)
+      }
+      #expect(try look() == nil)
+      let listings = Heard<SystemCall>()
+      let plan = Faults.Plan { call, _ in
+        if call == .getdents64 { listings.add(call) }
+        return .proceed
+      }
+      #expect(try Faults.$plan.withValue(plan) { try look() } == nil)
+      #expect(plan.calls > 0 && listings.all.isEmpty)
+      try scene.append(3..<5)
+      try removeFile(scene.file(4))
+      let message = try look()
+      #expect(message?.number == 5 && message?.missed == 1)
+    }
+  #endif
+
   @Test("reports a gap that somebody makes while a reader waits")
   func gap() throws {
     let reader = try log.read()
@@ -261,5 +290,19 @@ struct LogFaultTests {
     let error = #expect(throws: WormholeError.self) { try reader.acknowledge() }
     #expect(error?.code == .leaseLost)
     #expect(!FileManager.default.fileExists(atPath: place))
+  }
+
+  // It was called again and again.
+  @Test("ends its follower with the handler's error, whatever that is")
+  func handlerError() async throws {
+    try await log.append(0)
+    let calls = Heard<Int>()
+    let follower = log.follower("a") { _ in
+      calls.add(0)
+      if calls.all.count > 1 { throw CancellationError() }
+      throw WormholeError(.leaseLost, "write", reason: "its own value's")
+    }
+    let error = await #expect(throws: WormholeError.self) { try await follower.run() }
+    #expect(error?.code == .leaseLost && calls.all.count == 1)
   }
 }
