@@ -264,10 +264,11 @@ extension Queue {
     var left = try abandoned()
     guard id.map({ $0.files.contains(where: left.contains) }) ?? !left.isEmpty else { return 0 }
     return try attempt("consume") {
+      let terms = DeliveryTerms(OpenQueue(plain))
       var joined: QueueMembership?
       while joined == nil {
         do {
-          joined = try store.joining(DeliveryTerms(OpenQueue(plain)), until: .now).run()
+          joined = try store.joining(terms, until: .now).run()
         } catch let error as WormholeError where error.code == .timedOut {
           return 0
         } catch let error as WormholeError where error.code == .leaseLost {
@@ -277,7 +278,11 @@ extension Queue {
       }
       guard let membership = joined else { return 0 }
       var source = membership.source
-      defer { membership.place.end(membership.registration, .closed) }
+      defer {
+        source.close()
+        for batch in terms.endAll() { batch.close() }
+        membership.place.end(membership.registration, .closed)
+      }
       var count = 0
       while !left.isEmpty, .now < deadline {
         switch try source.take(until: deadline) {

@@ -345,7 +345,7 @@ package final class TakenBatch: Sendable {
     _ = try? store.log(lines, until: .now + Self.closingTime)
   }
 
-  private static let closingTime: Duration = .seconds(1)
+  static let closingTime: Duration = .seconds(1)
 
   /// Ends as failed the entries that have not ended, and counts them.
   func fail(_ reason: String, _ isMeant: (QueueEntryID) -> Bool) throws -> Int {

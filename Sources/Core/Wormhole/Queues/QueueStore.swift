@@ -77,6 +77,14 @@ package protocol ConsumerSource: Sendable {
   ///
   /// - Throws: `leaseLost`, or `.noSuchFile`, if this consumer was replaced.
   mutating func take(until deadline: ContinuousClock.Instant?) throws -> TakeResult
+
+  /// Notes for the next consumer that what this one has taken, and not returned, was not attempted.
+  mutating func close()
+}
+
+extension ConsumerSource {
+  /// One whose taking is a single step with the batch returns all that it takes.
+  package mutating func close() {}
 }
 
 /// The outcome of a consumer's step.

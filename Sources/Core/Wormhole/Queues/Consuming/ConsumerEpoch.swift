@@ -108,8 +108,19 @@ final class ConsumerEpoch<Content: Codable & Sendable>: Sendable {
   /// - Parameter asDeath: whether the registration ends as if this process had died.
   func end(asDeath: Bool = false) {
     cancelWatches()
+    deliveries.isOver.store(true, ordering: .sequentiallyConsistent)
+    if !asDeath { closeSource() }
     for batch in deliveries.endAll() where !asDeath { batch.close() }
     place.end(registration, asDeath ? .death : .closed)
+  }
+
+  /// Excludes: a caller of `next` that takes something after the end, which would count as attempted. Its
+  /// step ends soon, unless the file system or etcd does not answer.
+  private func closeSource() {
+    let deadline = ContinuousClock.now + TakenBatch.closingTime
+    while steps.withLockIfAvailable({ $0.source.close() }) == nil, .now < deadline {
+      pauseThread(.milliseconds(1))
+    }
   }
 
   func endLater() {
@@ -182,7 +193,7 @@ struct ConsumerSteps<Content: Codable & Sendable> {
   ) throws -> QueueEntry<Content>? {
     if !wasReleased, let entry = try nextReleased(until: deadline) { return entry }
     steps = 0
-    while true {
+    while !terms.isOver.load(ordering: .sequentiallyConsistent) {
       if let entry = try nextOfCurrent(until: deadline, limit) {
         wasReleased = false
         return entry
@@ -196,6 +207,7 @@ struct ConsumerSteps<Content: Codable & Sendable> {
         return try nextReleased(until: deadline)
       }
     }
+    return nil
   }
 
   /// Whether a look ends after one more step without an entry.
@@ -273,57 +285,4 @@ struct ConsumerSteps<Content: Codable & Sendable> {
     return QueueEntry(
       payload: payload, key: entry.key, attempt: attempt, isRedelivery: isAgain, batch, index)
   }
-}
-
-/// The terms of a consumer's deliveries, and the entries that were given back to it, until they are
-/// due.
-package final class DeliveryTerms: Sendable {
-  /// An entry that was given back.
-  struct Released: Sendable {
-    let batch: TakenBatch
-    let index: Int
-    let due: ContinuousClock.Instant
-  }
-
-  /// The queue, and its directory on this machine.
-  let directory: OpenQueue
-  let consumer: ConsumerTerms
-  let wake: WakeLatch
-  /// Whether the consumer takes no more.
-  let isFinal = Atomic(false)
-  private let released = Mutex<[Released]>([])
-  /// The batches that the consumer has, and has not ended.
-  private let taken = Mutex<[ObjectIdentifier: TakenBatch]>([:])
-
-  init(_ directory: OpenQueue, _ consumer: ConsumerTerms = .init(), _ wake: WakeLatch = .init()) {
-    self.directory = directory
-    self.consumer = consumer
-    self.wake = wake
-  }
-
-  package var queue: PlainQueue { directory.queue }
-  package var isWorker: Bool { consumer.isWorker }
-
-  func begin(_ batch: TakenBatch) { taken.withLock { $0[ObjectIdentifier(batch)] = batch } }
-
-  func end(_ batch: TakenBatch) { taken.withLock { $0[ObjectIdentifier(batch)] = nil } }
-
-  func endAll() -> some Collection<TakenBatch> {
-    taken.withLock { exchange(&$0, with: [:]) }.values
-  }
-
-  func add(_ entry: Released) { released.withLock { $0.append(entry) } }
-
-  /// Takes the entry that has been due longest; nil if none is due.
-  func takeDue() -> Released? {
-    let now = ContinuousClock.now
-    return released.withLock { entries in
-      let due = entries.indices.filter { entries[$0].due <= now }
-      guard let first = due.min(by: { entries[$0].due < entries[$1].due }) else { return nil }
-      return entries.remove(at: first)
-    }
-  }
-
-  /// When the first entry is due; nil if none was given back.
-  var due: ContinuousClock.Instant? { released.withLock { $0.map(\.due).min() } }
 }

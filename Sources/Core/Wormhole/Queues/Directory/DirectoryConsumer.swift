@@ -270,6 +270,16 @@ struct DirectoryConsumer: ConsumerSource {
     }
   }
 
+  mutating func close() {
+    for file in exchange(&left, with: []) where !file.isTakenBefore && file.name.count == 1 {
+      let storage = DirectoryTaken(
+        directory: terms.directory, consumer: file.directory, path: file.path)
+      let note = DeliveryLog.givenBackLine(file.name.indices.lowerBound)
+      // Without the note, the taking counts as an attempt.
+      _ = try? storage.log(note, until: nil)
+    }
+  }
+
   private func confirm(at place: QueueDirectory) throws {
     guard try place.exists(takenPath) else { throw queue.replaced() }
   }

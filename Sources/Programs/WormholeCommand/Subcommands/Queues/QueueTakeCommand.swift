@@ -100,17 +100,19 @@ extension CommandDescription {
         environment.reportListening(endsWithReader: false)
       }
     }
+    let joined = JoinedWorker()
+    // Whatever a call on another thread is doing: what it takes would otherwise count as attempted.
+    defer { joined.end() }
     let found = try interruption.wait {
       guard try queue.awaitFirstUse(until: deadline, willWait: { reportWaiting(deadline) }) else {
         throw arguments.statusWithoutEntry(in: queue, environment)
       }
-      let worker = try arguments.join(queue, until: deadline, environment)
+      let worker = try joined.begin(arguments.join(queue, until: deadline, environment))
       return (worker, try worker.next(until: .now))
     }
     guard let (worker, first) = found else {
       return try (arguments.takesAll ? .done : interruption.endStatus).end()
     }
-    defer { worker.close() }
     if arguments.has("ack") {
       return try arguments.printAnswered(
         worker, after: first, until: deadline, interruption, reportWaiting, environment)
@@ -238,6 +240,29 @@ extension ParsedArguments {
         last = error.holder?.processID
       }
     }
+  }
+}
+
+/// The worker of this process, which the main thread ends even if another one is just joining.
+private final class JoinedWorker: Sendable {
+  private let state = Mutex<(worker: PlainConsumer?, isOver: Bool)>((nil, false))
+
+  func begin(_ worker: PlainConsumer) -> PlainConsumer {
+    let isOver = state.withLock { state in
+      state.worker = worker
+      return state.isOver
+    }
+    // It then takes nothing.
+    if isOver { worker.close() }
+    return worker
+  }
+
+  func end() {
+    let worker = state.withLock { state in
+      state.isOver = true
+      return state.worker
+    }
+    worker?.close()
   }
 }
 
