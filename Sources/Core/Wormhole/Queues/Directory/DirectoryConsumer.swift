@@ -4,7 +4,7 @@ import WormholeSystem
 /// A consumer's place in `taken/`, and how batches get there: first those of consumers that are gone,
 /// then waiting ones.
 struct DirectoryConsumer: ConsumerSource {
-  private struct TakenFile {
+  struct TakenFile {
     /// The name of the consumer's directory.
     let directory: String
     let name: EntryFile
@@ -22,7 +22,7 @@ struct DirectoryConsumer: ConsumerSource {
     }
   }
 
-  private let queue: PlainQueue
+  let queue: PlainQueue
   /// The name of the directory in `taken/` that this consumer takes into.
   private let ownName: String
   private let names = TakenNames()
@@ -38,13 +38,15 @@ struct DirectoryConsumer: ConsumerSource {
     /// The directory itself, while `LeaseFault` has this consumer follow it to its successor.
     private var followed: SharedDescriptor?
   #endif
-  private let terms: DeliveryTerms
+  let terms: DeliveryTerms
   /// Receives what the watch of `pending/` reports.
   private let arrivals = Arrivals()
   /// Batches that others had taken before, with the next at the end; and batches that this consumer
   /// took and could not open.
   private var left: [TakenFile] = []
   private var waiting: WaitingEntries
+  /// What waits under the name of an entry, and cannot be taken.
+  private var immovable: Set<EntryFile> = []
 
   private var consumer: String {
     #if DEBUG
@@ -83,7 +85,7 @@ struct DirectoryConsumer: ConsumerSource {
         }
       #endif
       // From here on no other process changes anything in it, so the listing is a snapshot.
-      try tidy(ownName, at: place)
+      try tidyOwn(at: place)
       free.add(try ring.join(at: place))
       try place.sweep([.unfinished, .attachment])
       ring.begin(after: Self.pause)
@@ -143,14 +145,54 @@ struct DirectoryConsumer: ConsumerSource {
 
   private mutating func tidyTakenOver(at place: QueueDirectory) throws {
     while let directory = untidied.last {
-      try tidy(directory, at: place)
+      let isTidy = try passing(QueueDirectory.takenPath(directory)) {
+        try tidy(directory, at: place)
+      }
       untidied.removeLast()
       // If it is not empty, it ends with its entries.
-      _ = try tolerating(
-        [.directoryNotEmpty, .alreadyExists],
-        removeDirectory(QueueDirectory.takenPath(directory), at: place.descriptor.rawValue))
+      if isTidy {
+        _ = try tolerating(
+          [.directoryNotEmpty, .alreadyExists],
+          removeDirectory(QueueDirectory.takenPath(directory), at: place.descriptor.rawValue))
+      }
     }
   }
+
+  /// Looks into the directory with which it begins; a planted one of which it can make nothing is
+  /// replaced.
+  private mutating func tidyOwn(at place: QueueDirectory) throws {
+    guard try !passing(takenPath, { try tidy(ownName, at: place) }) else { return }
+    let aside = QueueDirectory.takenOver(by: ownName, number: takeovers)
+    takeovers += 1
+    try place.move(takenPath, to: QueueDirectory.takenPath(aside))
+    try place.makeDirectory(takenPath)
+  }
+
+  /// Takes a step that concerns one name. An error for this name only is reported.
+  ///
+  /// - Returns: false after such an error.
+  private func passing(_ path: String, _ step: () throws -> Void) throws -> Bool {
+    do {
+      try step()
+      return true
+    } catch let error as Errno where Self.errorsOfNames.contains(error) {
+      report(error, path)
+      return false
+    }
+  }
+
+  private func report(_ error: Errno, _ path: String) {
+    Diagnostics.report(
+      WormholeError(
+        .inputOutput, "consume \"\(queue.name)\"", path: queue.path + "/" + path,
+        reason: "another program has put it there, or changed it: \(error)",
+        remedy: "the others are delivered; remove it", errorNumber: error.rawValue))
+  }
+
+  private static let errorsOfNames: [Errno] = [
+    .accessDenied, .notPermitted, .notDirectory, .isDirectory, .directoryNotEmpty,
+    .tooManyLinks, .deviceBusy,
+  ]
 
   private mutating func tidy(_ directory: String, at place: QueueDirectory) throws {
     let path = QueueDirectory.takenPath(directory)
@@ -159,12 +201,15 @@ struct DirectoryConsumer: ConsumerSource {
     // The parts of a batch that is there as a whole: their worker was about to share it.
     let whole = Set(batches.filter { $0.part == nil })
     batches.removeAll { $0.part != nil && whole.contains($0.whole) }
-    try clean(path, of: names, batches, at: place)
+    // Its batches are delivered although something else there cannot be removed.
+    _ = try passing(path) { try clean(path, of: names, batches, at: place) }
     if names.contains(where: { $0.hasPrefix(AttachmentLayout.takenPrefix) }) {
       let needed = try batches.reduce(into: Set<String>()) { needed, batch in
         needed.formUnion(try place.attachmentIDs(batch, in: path).compactMap { $0 })
       }
-      try place.sweepAttachments(takenBy: directory) { needed.contains($0) }
+      _ = try passing(path) {
+        try place.sweepAttachments(takenBy: directory) { needed.contains($0) }
+      }
     }
     left += batches.map { TakenFile(directory: directory, name: $0, isTakenBefore: true) }
     sortLeft()
@@ -210,7 +255,10 @@ struct DirectoryConsumer: ConsumerSource {
       return batch.map { .batch($0) } ?? .again
     }
     guard
-      let name = try waiting.next(listing: { try place.ordered(QueueDirectory.pending) })
+      let name = try waiting.next(listing: {
+        let names = try place.ordered(QueueDirectory.pending)
+        return immovable.isEmpty ? names : names.filter { !immovable.contains($0) }
+      })
     else {
       // A replaced consumer must not wait forever.
       try confirm(at: place)
@@ -219,7 +267,21 @@ struct DirectoryConsumer: ConsumerSource {
     var file = TakenFile(directory: consumer, name: name)
     file.isToShare = terms.isWorker && name.count > 1
     let waiting = QueueDirectory.pending + "/" + file.text
-    let isTaken = try ifPresent(place.move(waiting, to: file.path)) != nil
+    let isTaken: Bool
+    do throws(Errno) {
+      isTaken = try ifPresent(place.move(waiting, to: file.path)) != nil
+    } catch {
+      // Moving a directory takes the permission to write to it. Without that for the queue's own
+      // directories, none can be taken.
+      let kind = try ifPresent(place.fileStatus(waiting))?.kind
+      guard error == .notPermitted || error == .accessDenied && kind == .directory else {
+        throw error
+      }
+      report(error, waiting)
+      immovable.insert(name)
+      self.waiting.remove(name)
+      return .again
+    }
     // It was cancelled, another worker has it, or this consumer was replaced.
     if !isTaken { try confirm(at: place) }
     self.waiting.remove(name)
@@ -280,92 +342,7 @@ struct DirectoryConsumer: ConsumerSource {
     }
   }
 
-  private func confirm(at place: QueueDirectory) throws {
+  func confirm(at place: QueueDirectory) throws {
     guard try place.exists(takenPath) else { throw queue.replaced() }
-  }
-
-  /// - Returns: nil if it has no entry to deliver.
-  private func open(_ file: TakenFile, at place: QueueDirectory) throws -> TakenBatch? {
-    do {
-      guard let bytes = try place.read(file.path) else {
-        // A program removed it, or the whole queue.
-        try confirm(at: place)
-        return nil
-      }
-      let batch: Batch
-      do throws(Batch.Unreadable) {
-        batch = try Batch(bytes: bytes, count: file.name.total)
-      } catch {
-        guard Batch.isIncomplete(bytes, of: file.name.bytes) else { throw error }
-        try drop(file, at: place)
-        return nil
-      }
-      let settled = file.isTakenBefore ? try settled(file, batch, at: place) : []
-      guard settled.count < file.name.count else {
-        // Its consumer died when everything was settled except for the last step.
-        try place.discard(file.path)
-        try place.discardNotes(beside: file.path)
-        return nil
-      }
-      let log =
-        file.isTakenBefore
-        ? DeliveryLog(
-          try place.readNote(file.path + QueueDirectory.deliveriesSuffix),
-          taken: file.name.count == 1 ? file.name.indices.first : nil) : DeliveryLog()
-      return TakenBatch(
-        file.name, batch, settled: settled, log: log, by: file.directory,
-        in: DirectoryTaken(
-          directory: terms.directory, consumer: file.directory, path: file.path),
-        terms: terms)
-    } catch let error as Batch.Unreadable {
-      try putAside(file, error.reason, at: place)
-      return nil
-    }
-  }
-
-  // An entry with a note, or one that is kept, has ended, even if its consumer died before settling
-  // it.
-  private func settled(
-    _ file: TakenFile, _ batch: Batch? = nil, at place: QueueDirectory
-  ) throws -> Set<Int> {
-    var settled = try place.settled(file.path)
-    let hasKept = try place.exists(QueueDirectory.failed)
-    for index in file.name.indices {
-      let id = QueueEntryID(batch: file.name, index: index)
-      if hasKept, let entry = batch?.entries[index], let failure = try place.failure(id) {
-        // The step that its consumer did not reach.
-        try place.keep(entry, id, reason: failure.reason, of: file.directory)
-        try place.note(.failed(reason: failure.reason), of: id, from: file.directory)
-      }
-      if try place.exists(QueueDirectory.outcomePath(id)) { settled.insert(index) }
-    }
-    return settled.intersection(file.name.indices)
-  }
-
-  // The power failed before it was on the disk, so it counts as never sent. Only a sender that
-  // keeps a receipt may still ask for it. A program that stored it durably, or a person, learns of
-  // it by the event.
-  private func drop(_ file: TakenFile, at place: QueueDirectory) throws {
-    if try place.exists(QueueDirectory.sentPath(file.name)) {
-      try fail(file, "the power failed before it was on the disk", at: place)
-    }
-    try place.putAside(file.path)
-    try place.discardNotes(beside: file.path)
-  }
-
-  /// Records the failure of every entry that has not ended.
-  private func fail(_ file: TakenFile, _ reason: String, at place: QueueDirectory) throws {
-    let settled = try settled(file, at: place)
-    for index in file.name.indices where !settled.contains(index) {
-      let id = QueueEntryID(batch: file.name, index: index)
-      try place.note(.failed(reason: reason), of: id, from: file.directory)
-    }
-  }
-
-  // The notes first: its sender then learns of it, whatever happens next.
-  private func putAside(_ file: TakenFile, _ reason: String, at place: QueueDirectory) throws {
-    try fail(file, "it could not be read: \(reason)", at: place)
-    try place.putAside(file.path)
-    try place.discardNotes(beside: file.path)
   }
 }

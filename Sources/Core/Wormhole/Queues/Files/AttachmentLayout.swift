@@ -130,7 +130,9 @@ extension QueueDirectory {
       guard name.hasPrefix(AttachmentLayout.takenPrefix),
         !isNeeded(String(name.dropFirst(AttachmentLayout.takenPrefix.count)))
       else { continue }
-      try removeAttachmentDirectory(path + "/" + name)
+      try clear(path + "/" + name) { entry throws(Errno) in
+        try removeAttachmentDirectory(entry)
+      }
     }
   }
 
