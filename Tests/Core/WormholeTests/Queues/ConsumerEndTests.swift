@@ -111,7 +111,7 @@ struct ConsumerEndTests {
       released = terms
       let epoch = ConsumerEpoch<PropertyListValue>(
         try scene.queue.store.joining(terms, until: soon).run(), terms)
-      let entry = try #require(try epoch.take(until: .now, .now))
+      let entry = try #require(try epoch.take(until: .now, .now).entry)
       try entry.retry(after: .seconds(3_600), because: "again")
       #expect(epoch.nextRetry != nil)
       epoch.endLater()

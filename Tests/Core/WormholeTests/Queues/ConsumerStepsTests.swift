@@ -34,7 +34,7 @@ struct ConsumerStepsTests {
     let epoch = ConsumerEpoch<Int>(
       (source: Fruitless(rest: count, looks: looks), place: Nowhere(), registration: nil),
       DeliveryTerms(OpenQueue(queue)))
-    #expect(try epoch.take(until: .now, .now) == nil)
+    #expect(try epoch.take(until: .now, .now).entry == nil)
     return looks.all.count
   }
 
@@ -51,5 +51,37 @@ struct ConsumerStepsTests {
       try looks(finding: ConsumerSteps<Int>.leastSteps) == ConsumerSteps<
         PropertyListValue
       >.leastSteps + 2)
+  }
+
+  /// Finds damaged files for ever.
+  private struct Endless: ConsumerSource {
+    mutating func take(until deadline: ContinuousClock.Instant?) throws -> TakeResult {
+      pauseThread(.milliseconds(1))
+      return .again
+    }
+  }
+
+  private func endless() throws -> QueueConsumer<Int> {
+    let queue = try TemporaryDirectory().container().queue("q", of: Int.self)
+    let (terms, wake) = (ConsumerTerms(), WakeLatch())
+    let epoch = ConsumerEpoch<Int>(
+      (source: Endless(), place: Nowhere(), registration: nil),
+      DeliveryTerms(OpenQueue(queue.plain), terms, wake))
+    return QueueConsumer(queue, terms, wake: wake, epoch: epoch)
+  }
+
+  // 'take --drain' then ended, and '--timeout 0' said that the queue was empty.
+  @Test("say that they have not looked at everything when a call without time ends")
+  func spent() throws {
+    let consumer = try endless()
+    #expect(try consumer.next(until: .now) == nil && consumer.isSpent)
+  }
+
+  @Test("end when the task of a call without a deadline is cancelled, whatever there is to pass")
+  func cancelled() async throws {
+    let consumer = try endless()
+    let call = Task { try await consumer.next() }
+    call.cancel()
+    await #expect(throws: CancellationError.self) { try await call.value }
   }
 }

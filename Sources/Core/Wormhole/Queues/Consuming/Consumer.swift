@@ -110,6 +110,9 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
   private let terms: ConsumerTerms
   private let wake: WakeLatch
   private let state: Mutex<State>
+  private let hasSpentLook = Atomic(false)
+  /// How long a look may find much but no entry, before the next one.
+  private static var longestLook: Duration { .seconds(1) }
 
   private struct State {
     /// The current epoch, or the last one.
@@ -162,6 +165,9 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
   /// When its next entry to be tried again is due; nil if it has none.
   package var nextRetry: ContinuousClock.Instant? { state.withLock(\.epoch).nextRetry }
 
+  /// Whether the last call of `next` has found no entry in its time, but not looked at all that waits.
+  package var isSpent: Bool { hasSpentLook.load(ordering: .relaxed) }
+
   /// How often it has joined, including the first time.
   package var epochs: Int { state.withLock(\.count) }
 
@@ -199,7 +205,8 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
   /// acknowledging them throws `leaseLost`. A consumer whose files were removed by a program
   /// joins again after two seconds without a removal, once the container exists.
   ///
-  /// - Parameter deadline: how long to wait; a past deadline means "only if there is one now".
+  /// - Parameter deadline: how long to wait; a past deadline means "only if there is one now". Then a
+  ///   second is enough time to go past what has expired or is damaged.
   /// - Returns: nil once the deadline has passed.
   /// - Throws: `WormholeError.Code.invalidToken` after it was closed, or errors of the file
   ///   system.
@@ -255,16 +262,19 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
       }
       entry = nil
       // One look before each wait: anything later raises the latch.
-      if let entry = try take(until: deadline, limit) { return .done(entry) }
-      if isLost { return .again }
+      let latest = ContinuousClock.now + Self.longestLook
+      let look = try take(until: deadline, limit.map { min($0, latest) } ?? latest)
+      hasSpentLook.store(look.isSpent, ordering: .relaxed)
+      if let entry = look.entry { return .done(entry) }
+      if isLost || look.isSpent && !deadline.hasPassed { return .again }
       return deadline.hasPassed ? .done(nil) : .wait(for: wake, until: deadline)
     }
   }
 
   /// Takes an entry; nil if there is none now, or if this consumer has to join again.
   private func take(
-    until deadline: ContinuousClock.Instant?, _ limit: ContinuousClock.Instant?
-  ) throws -> QueueEntry<Content>? {
+    until deadline: ContinuousClock.Instant?, _ limit: ContinuousClock.Instant
+  ) throws -> (entry: QueueEntry<Content>?, isSpent: Bool) {
     try queue.attempt("consume") {
       try confirmOpen()
       let epoch = state.withLock(\.epoch)
@@ -280,7 +290,7 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
         // Excludes: a loss of the epoch that another caller has begun meanwhile.
         state.withLock { if $0.epoch === epoch { $0.loss = loss } }
         epoch.endLater()
-        return nil
+        return (nil, false)
       }
     }
   }
@@ -353,40 +363,5 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
     throw WormholeError(
       .invalidToken, "consume \"\(queue.name)\"", path: queue.path, reason: "it was closed",
       remedy: "consume again")
-  }
-}
-
-/// The entries that a consumer takes.
-///
-/// ```swift
-/// let worker = try await container.queue("jobs").work()
-/// for try await entry in worker.entries() { try entry.acknowledge() }
-/// ```
-public struct ConsumerEntries<Content: Codable & Sendable>: AsyncSequence, Sendable {
-  let consumer: QueueConsumer<Content>
-
-  /// Any error may end it.
-  public typealias Failure = any Error
-
-  /// Makes an iterator; for one task at a time.
-  public func makeAsyncIterator() -> Iterator { Iterator(consumer: consumer) }
-
-  /// The iterator.
-  public struct Iterator: AsyncIteratorProtocol {
-    let consumer: QueueConsumer<Content>
-
-    /// Takes the next entry; nil after the consumer was closed.
-    ///
-    /// - Throws: As `QueueConsumer.next`.
-    /// - Parameter actor: The actor of the caller.
-    public func next(isolation actor: isolated (any Actor)? = #isolation) async throws
-      -> QueueEntry<Content>?
-    {
-      do {
-        return try await consumer.next()
-      } catch let error as WormholeError where error.code == .invalidToken {
-        return nil
-      }
-    }
   }
 }

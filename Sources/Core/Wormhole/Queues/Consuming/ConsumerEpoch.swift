@@ -58,15 +58,18 @@ final class ConsumerEpoch<Content: Codable & Sendable>: Sendable {
   /// Takes an entry; nil if there is none now.
   ///
   /// - Parameter limit: The end of a look that finds much but no entry.
+  /// - Returns: Also whether the look ended at its limit.
   func take(
-    until deadline: ContinuousClock.Instant?, _ limit: ContinuousClock.Instant?
-  ) throws -> QueueEntry<Content>? {
+    until deadline: ContinuousClock.Instant?, _ limit: ContinuousClock.Instant
+  ) throws -> (entry: QueueEntry<Content>?, isSpent: Bool) {
     try steps.withLock { steps in
-      if steps.isFirstLook, let entry = try steps.next(until: deadline, limit) { return entry }
+      if steps.isFirstLook, let entry = try steps.next(until: deadline, limit) {
+        return (entry, false)
+      }
       try watch()
-      if let entry = try steps.next(until: deadline, limit) { return entry }
+      if let entry = try steps.next(until: deadline, limit) { return (entry, false) }
       if let due = steps.due { wake.raise(at: due) }
-      return nil
+      return (nil, steps.isSpent)
     }
   }
 
@@ -167,6 +170,8 @@ struct ConsumerSteps<Content: Codable & Sendable> {
   private var current: (batch: TakenBatch, next: Int)?
   /// The steps of this look that have found no entry.
   private var steps = 0
+  /// Whether the last look ended at its limit.
+  private(set) var isSpent = false
   /// When an entry may become ready without an event, as the source has said.
   private var sourceDue: ContinuousClock.Instant?
   /// A look may always make this many: on a busy machine a single one may outlast any time limit.
@@ -189,10 +194,10 @@ struct ConsumerSteps<Content: Codable & Sendable> {
   ///
   /// - Throws: `leaseLost` if this consumer was replaced.
   mutating func next(
-    until deadline: ContinuousClock.Instant?, _ limit: ContinuousClock.Instant?
+    until deadline: ContinuousClock.Instant?, _ limit: ContinuousClock.Instant
   ) throws -> QueueEntry<Content>? {
+    (steps, isSpent) = (0, false)
     if !wasReleased, let entry = try nextReleased(until: deadline) { return entry }
-    steps = 0
     while !terms.isOver.load(ordering: .sequentiallyConsistent) {
       if let entry = try nextOfCurrent(until: deadline, limit) {
         wasReleased = false
@@ -201,7 +206,7 @@ struct ConsumerSteps<Content: Codable & Sendable> {
       if current != nil { return nil }
       switch try source.take(until: deadline) {
       case .batch(let batch): current = (batch, 0)
-      case .again: if isSpent(limit) { return nil }
+      case .again: if endsLook(limit) { return nil }
       case .nothing(let due):
         sourceDue = due
         return try nextReleased(until: deadline)
@@ -211,9 +216,10 @@ struct ConsumerSteps<Content: Codable & Sendable> {
   }
 
   /// Whether a look ends after one more step without an entry.
-  private mutating func isSpent(_ limit: ContinuousClock.Instant?) -> Bool {
+  private mutating func endsLook(_ limit: ContinuousClock.Instant) -> Bool {
     steps += 1
-    return steps > Self.leastSteps && limit.hasPassed
+    isSpent = steps > Self.leastSteps && limit <= .now
+    return isSpent
   }
 
   private mutating func nextReleased(
@@ -238,7 +244,7 @@ struct ConsumerSteps<Content: Codable & Sendable> {
 
   /// - Parameter limit: after it, the rest of the batch waits for the next call.
   private mutating func nextOfCurrent(
-    until deadline: ContinuousClock.Instant?, _ limit: ContinuousClock.Instant?
+    until deadline: ContinuousClock.Instant?, _ limit: ContinuousClock.Instant
   ) throws -> QueueEntry<Content>? {
     while let (batch, index) = current, index < batch.entries.count {
       var entry: QueueEntry<Content>?
@@ -251,7 +257,7 @@ struct ConsumerSteps<Content: Codable & Sendable> {
       }
       current = (batch, index + 1)
       if let entry { return entry }
-      if isSpent(limit) { return nil }
+      if endsLook(limit) { return nil }
     }
     current = nil
     return nil

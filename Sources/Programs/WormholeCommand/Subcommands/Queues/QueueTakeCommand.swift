@@ -108,7 +108,7 @@ extension CommandDescription {
         throw arguments.statusWithoutEntry(in: queue, environment)
       }
       let worker = try joined.begin(arguments.join(queue, until: deadline, environment))
-      return (worker, try worker.next(until: .now))
+      return (worker, try worker.nextNow())
     }
     guard let (worker, first) = found else {
       return try (arguments.takesAll ? .done : interruption.endStatus).end()
@@ -123,11 +123,11 @@ extension CommandDescription {
       results: arguments.has("run") ? JobResults(of: queue) : nil, environment: environment)
     try arguments.handleEach(
       of: { limit in
-        if let entry = try worker.next(until: .now) { return entry }
+        if let entry = try worker.nextNow() { return entry }
         if drains {
           // What failed here and is to be tried again is also left.
           while let due = worker.nextRetry {
-            if let entry = try worker.next(until: due) { return entry }
+            if let entry = try worker.next(until: due) ?? worker.nextNow() { return entry }
           }
         }
         if drains { return nil }
@@ -239,6 +239,16 @@ extension ParsedArguments {
         }
         last = error.holder?.processID
       }
+    }
+  }
+}
+
+extension QueueConsumer {
+  /// Takes the next entry if there is one now, however many have expired before it.
+  fileprivate func nextNow() throws -> QueueEntry<Content>? {
+    while true {
+      if let entry = try next(until: .now) { return entry }
+      guard isSpent else { return nil }
     }
   }
 }
