@@ -100,6 +100,7 @@ struct ReadmeTests {
         #expect(entries.count > 2, "\(block)")
         try console.play(entries, "\(block)")
       }
+      if trial.name == "jobs" { try waitForAcknowledgement(in: directory.path) }
     }
     if trial.name == "jobs" { try stopAndContinue(in: directory.path) }
   }
@@ -119,29 +120,34 @@ struct ReadmeTests {
     let late = try start()
     try add("A")
     #expect(try late.line(until: deadline) == "2 × A")
-    let taken = directory + "/data/app-groups/group.com.example.jobs/queues/print/taken"
-    func names(_ path: String) throws -> [String] {
-      try FileManager.default.contentsOfDirectory(atPath: path)
-    }
-    // A worker that is stopped or killed before that loses the entry, too.
-    func isAcknowledged() throws {
-      try eventually("the entry is acknowledged") {
-        try names(taken).allSatisfy { try names(taken + "/" + $0).isEmpty }
-      }
-    }
-    try isAcknowledged()
+    try waitForAcknowledgement(in: directory)
     try late.send(.stop)
     try late.waitUntilStopped(until: deadline)
     let other = try start()
     try add("B")
     #expect(try other.line(until: deadline) == "2 × B")
-    try eventually("the other has replaced it") { try names(taken).count == 1 }
-    try isAcknowledged()
+    try eventually("the other has replaced it") { try taken(in: directory).count == 1 }
+    try waitForAcknowledgement(in: directory)
     try other.end()
     try late.send(.continue)
     try add("C")
     #expect(try late.line(until: deadline) == "2 × C")
     try late.end()
+  }
+
+  /// A worker that is stopped or killed before that loses the entry.
+  private func waitForAcknowledgement(in directory: String) throws {
+    try eventually("the entry is acknowledged") {
+      try taken(in: directory).allSatisfy {
+        try FileManager.default.contentsOfDirectory(atPath: $0).isEmpty
+      }
+    }
+  }
+
+  /// The directories of the workers of the jobs.
+  private func taken(in directory: String) throws -> [String] {
+    let path = directory + "/data/app-groups/group.com.example.jobs/queues/print/taken"
+    return try FileManager.default.contentsOfDirectory(atPath: path).map { path + "/" + $0 }
   }
 
   /// The sections of the README and of the page of the command with input for a shell, and the pages with input
