@@ -354,10 +354,10 @@ import WormholeTestSupport
     let outcome = try Session().shell(
       """
       wormhole queue put jobs 1 >"$T/null"; mkfifo "$T/gate"
-      wormhole queue take jobs --follow -j3 --ready-fd 9 -- sh -c 'echo "${WORMHOLE_COPY-none}"; cat "$T/gate"' \
+      wormhole queue take jobs --follow -j3 --ready-fd 9 -- sh -c 'echo "${WORMHOLE_COPY-none}" >"$T/copy"; cat "$T/gate"' \
         9>"$T/ready" 2>"$T/said" &
       pid=$!; pause=0.01
-      until test "$(wormhole queue list jobs --json | grep -c taken)" = 1; do pause; done
+      until test -s "$T/copy"; do pause; done; cat "$T/copy"
       echo "before: $(cat "$T/said")"; : >"$T/gate"
       until test -s "$T/ready"; do pause; done; wc -l <"$T/ready"; cat "$T/said"; kill $pid; wait $pid
       """)

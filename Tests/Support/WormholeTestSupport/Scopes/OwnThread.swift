@@ -58,7 +58,7 @@ private final class ThreadExecutor: TaskExecutor {
 /// them at once, each would take as long as all together; with eight of each, about one of 2,400 tests
 /// in a run on two cores met a delay that it was not written for.
 private final class Slots: Sendable {
-  static let working = Slots(free: count ?? 6)
+  static let working = Slots(free: count ?? 5)
   static let waiting = Slots(free: count ?? 5)
   /// TEST_SLOTS=3 in the environment is for a build that is slow, so that waits end within their deadlines.
   private static let count = Program.environment("TEST_SLOTS").flatMap { Int($0) }
