@@ -6,40 +6,9 @@ import Synchronization
 /// The dispatch library opens descriptors for the first timer of a process, and ends the process when
 /// it gets none. This thread needs no descriptor.
 package final class Timers: Sendable {
-  private struct Timer: Sendable {
-    let moment: ContinuousClock.Instant
-    let body: @Sendable () -> Void
-  }
-
   private struct State {
-    /// A heap: each timer is due no later than the two below it, at twice its place plus 1 and 2.
-    var timers: [Timer] = []
+    var timers = DueHeap<@Sendable () -> Void>()
     var hasThread = false
-
-    /// - Returns: Whether it is the first.
-    mutating func insert(_ timer: Timer) -> Bool {
-      timers.append(timer)
-      var place = timers.count - 1
-      while place > 0, timer.moment < timers[(place - 1) / 2].moment {
-        timers.swapAt(place, (place - 1) / 2)
-        place = (place - 1) / 2
-      }
-      return place == 0
-    }
-
-    mutating func takeFirst() -> Timer {
-      timers.swapAt(0, timers.count - 1)
-      let first = timers.removeLast()
-      var place = 0
-      while true {
-        let below = (2 * place + 1...2 * place + 2).prefix { $0 < timers.count }
-        guard let soonest = below.min(by: { timers[$0].moment < timers[$1].moment }),
-          timers[soonest].moment < timers[place].moment
-        else { return first }
-        timers.swapAt(place, soonest)
-        place = soonest
-      }
-    }
   }
 
   private static let shared = Timers()
@@ -60,7 +29,7 @@ package final class Timers: Sendable {
   func call(at moment: ContinuousClock.Instant, _ body: @escaping @Sendable () -> Void) {
     let (isNext, mustStart) = state.withLock { state in
       defer { state.hasThread = true }
-      return (state.insert(Timer(moment: moment, body: body)), !state.hasThread)
+      return (state.timers.insert(body, due: moment), !state.hasThread)
     }
     if mustStart { start() } else if isNext { latch.raise() }
   }
@@ -97,12 +66,11 @@ package final class Timers: Sendable {
   /// - Returns: The moment of the next timer; nil if there is none.
   private func callDue() -> ContinuousClock.Instant? {
     while true {
-      let (due, next) = state.withLock { state -> (Timer?, ContinuousClock.Instant?) in
-        guard let first = state.timers.first else { return (nil, nil) }
-        return first.moment <= .now ? (state.takeFirst(), nil) : (nil, first.moment)
+      let (due, next) = state.withLock { state in
+        (state.timers.takeFirst(dueAt: .now), state.timers.due)
       }
       guard let due else { return next }
-      due.body()
+      due()
     }
   }
 }

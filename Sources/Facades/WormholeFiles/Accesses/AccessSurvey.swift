@@ -201,8 +201,8 @@ extension AccessSurvey {
       case nil: continue
       case .present(let name): return (name, directory)
       case .overdue(let name):
-        // It is passed by: it looks for this access again before it publishes. One that works on the
-        // directory itself does not, so it is taken over, unless it is another user's.
+        // A holder with a copy is passed by, because it looks for this access again before it publishes.
+        // One that works in place does not look again: it is taken over. Another user's cannot be.
         guard name.kind == .inPlace else { continue }
         let isOver = try tolerating(
           [.accessDenied, .notPermitted], holders[directory]?.takeOver(at: site) ?? true)

@@ -53,7 +53,7 @@ struct ConsumerStepsTests {
       >.leastSteps + 2)
   }
 
-  /// Finds damaged files for ever.
+  /// A source that delivers only damaged files, without an end.
   private struct Endless: ConsumerSource {
     mutating func take(until deadline: ContinuousClock.Instant?) throws -> TakeResult {
       pauseThread(.milliseconds(1))

@@ -55,7 +55,7 @@ struct MovingTests {
     try scene.expectOnly(["a", "b"])
   }
 
-  @Test("A waiter for an item that was moved to a name that is no text finds its place empty")
+  @Test("A waiter whose item was moved to a name that is not UTF-8 finds nothing at its place")
   func unreadableName() throws {
     #expect(try mover.ask("moving \(scene.path("a"))").hasPrefix("inside "))
     try waiter.tell("writing \(scene.path("a"))")

@@ -86,7 +86,7 @@ struct QueueTakeTests {
   }
 
   /// A line for each missing attempt used to be printed.
-  @Test("shows a line for many missing results, and none for a number that is no attempt")
+  @Test("shows several missing results in one line, and ignores a result with an invalid attempt")
   func foreignResults() throws {
     let outcome = try Session().shell(
       """

@@ -14,31 +14,7 @@ package final class DeliveryTerms: Sendable {
   private struct Held {
     /// The batches that are not ended.
     var taken: [ObjectIdentifier: TakenBatch] = [:]
-    /// A heap: each is due no later than the two below it, at twice its place plus 1 and 2.
-    var released: [Released] = []
-
-    mutating func insert(_ entry: Released) {
-      released.append(entry)
-      var place = released.count - 1
-      while place > 0, entry.due < released[(place - 1) / 2].due {
-        released.swapAt(place, (place - 1) / 2)
-        place = (place - 1) / 2
-      }
-    }
-
-    mutating func takeFirst() -> Released {
-      released.swapAt(0, released.count - 1)
-      let first = released.removeLast()
-      var place = 0
-      while true {
-        let below = (2 * place + 1...2 * place + 2).prefix { $0 < released.count }
-        guard let soonest = below.min(by: { released[$0].due < released[$1].due }),
-          released[soonest].due < released[place].due
-        else { return first }
-        released.swapAt(place, soonest)
-        place = soonest
-      }
-    }
+    var released = DueHeap<Released>()
   }
 
   /// The queue, and its directory on this machine.
@@ -78,17 +54,13 @@ package final class DeliveryTerms: Sendable {
     return (held.withLock { exchange(&$0, with: nil) }?.taken ?? [:]).values
   }
 
-  func add(_ entry: Released) { held.withLock { $0?.insert(entry) } }
+  func add(_ entry: Released) { held.withLock { _ = $0?.released.insert(entry, due: entry.due) } }
 
   /// Takes the entry that has been due longest; nil if none is due.
   func takeDue() -> Released? {
-    let now = ContinuousClock.now
-    return held.withLock { held in
-      guard let first = held?.released.first, first.due <= now else { return nil }
-      return held?.takeFirst()
-    }
+    held.withLock { $0?.released.takeFirst(dueAt: .now) }
   }
 
   /// When the first entry is due; nil if none was given back.
-  var due: ContinuousClock.Instant? { held.withLock { $0?.released.first?.due } }
+  var due: ContinuousClock.Instant? { held.withLock { $0?.released.due } }
 }
