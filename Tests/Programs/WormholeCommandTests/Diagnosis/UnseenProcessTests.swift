@@ -18,7 +18,7 @@ struct UnseenProcessTests {
         wormhole peer list | grep -c 'is active; whether it runs cannot be seen from here'
         wormhole peer list --json | grep -c 'is active; whether it runs cannot be seen from here'
         wormhole presence list --json | grep -c '"state":"unknown"'
-        kill -KILL $outer
+        end $outer
         """#, within: .seconds(60))
     #expect(outcome.output == "1\n1\n0\n", "\(outcome)")
   }
@@ -33,7 +33,7 @@ struct UnseenProcessTests {
         wormhole doctor | tr '\n' ' ' | tr -s ' ' | grep -c 'whether its holder runs cannot be seen'
         wormhole doctor --json | grep -c '"kind":"unseenHolder"'
         wormhole status | grep -c 'whose state cannot be seen from here'
-        kill -KILL $outer
+        end $outer
         """#, within: .seconds(60))
     #expect(outcome.output == "1\n1\n1\n", "\(outcome)")
   }
@@ -51,7 +51,7 @@ struct UnseenProcessTests {
         tree() { for child in $(pgrep -P $1); do echo $child; tree $child; done; }
         for process in $(tree $outer); do kill -STOP $process; stopped $process; done
         wormhole \#(holder) --timeout 20 -- echo 2 >out; cat out; wormhole read x 2>"$T/null"
-        kill -KILL $outer
+        end $outer
         """#, within: .seconds(60))
     #expect(outcome.output == "busy\n2\n", "\(holder): \(outcome)")
   }
@@ -74,19 +74,20 @@ struct UnseenProcessTests {
           if test $(($(date +%s%N) - start)) -lt 1900000000; then echo soon; break; fi
         done
         grep -c 'went on without an answer of the presenter' said
-        kill -KILL $all
+        end $all
         """#, within: .seconds(90))
     #expect(outcome.output == "4\n1\nsoon\n1\n", "\(outcome)")
   }
 }
 
 private enum Namespaces {
-  /// `inside COMMAND` runs it in a namespace of its own; `halt` stops it there.
+  /// `inside COMMAND` runs it in a namespace of its own; `halt` stops it there, and `end` ends all of it.
   static let inside = """
     test "$(id -u)" = 0 || map=--map-root-user
     inside() { unshare $map --mount --pid --fork --kill-child --mount-proc "$@"; }
     halt() { for child in $(pgrep -P $(pgrep -P $1 || echo $1)) $(pgrep -P $1); do
       kill -STOP $child; stopped $child; done; }
+    end() { for outer; do kill -KILL $(pgrep -P $outer) $outer; done; }
 
     """
 

@@ -72,9 +72,9 @@ struct AsAServiceTests {
       unshare -rpf --mount-proc true 2>/dev/null || { echo 3; exit; }
       seq 3 | wormhole queue put jobs --lines >"$T/null"
       mkfifo "$T/in"
-      unshare -rpf --mount-proc wormhole queue take jobs --follow -- \
+      unshare -rpf --kill-child --mount-proc wormhole queue take jobs --follow -- \
         sh -c 'read -r n; echo $n >"$T/in"; exec sleep 60' & one=$!
-      read -r n <"$T/in"; kill -STOP $one
+      read -r n <"$T/in"; kill -STOP $(pgrep -P $one)
       unshare -rpf --mount-proc wormhole queue take jobs --count 2 -- sh -c 'cat >>"$T/heard"'
       wc -l <"$T/heard" | sed 's/2/3/'; kill -KILL $one
       """)

@@ -11,7 +11,9 @@ import WormholeTestSupport
 struct LockedRunTests {
   // `wormhole` used to be stopped here, lose the lock, and start its command when it was continued: beside
   // the one that had the lock then.
-  @Test("is not started when the lock was taken away before that")
+  //
+  // In its own process, which adopts the processes that it leaves: that of all tests would adopt theirs.
+  @Test("is not started when the lock was taken away before that", .ownProcess)
   func takenAway() throws {
     let directory = try TemporaryDirectory()
     let environment = CommandEnvironment(

@@ -110,13 +110,13 @@ struct WatchCommandTests {
     let outcome = try Session().shell(
       """
       mkdir 1 2; echo a >1/a; echo b >2/b; ln -s 1 current; echo 1 >one; ln -s one file
-      wormhole watch file >"$T/said" 2>"$T/ready" & file=$!
+      wormhole watch file >"$T/said" 2>"$T/ready" & watcher=$!
       says "$T/ready" listening
       start watch current >"$T/heard"
       ln -s 2 new; mv -T new current; hears 'current/ DELETE a' 'current/ CREATE b'
       echo c >2/c; hears 'current/ CREATE c'
       rm file; says "$T/said" DELETE_SELF; ln -s 2/b file; says "$T/said" CREATE
-      kill $pid $file; finish; head -2 "$T/said"
+      kill $pid $watcher; finish; head -2 "$T/said"
       """)
     #expect(outcome.output == "file DELETE_SELF\nfile CREATE\n", "\(outcome)")
   }
