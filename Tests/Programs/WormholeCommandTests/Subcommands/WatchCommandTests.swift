@@ -73,10 +73,10 @@ struct WatchCommandTests {
     let outcome = try Session().shell(
       """
       mkfifo "$T/out"; echo 1 >f; start watch f >"$T/heard"
-      wormhole lock f -- sh -c 'echo 2 >f; echo 3 >f; echo in >"$T/out"; exec sleep 100' & locker=$!
-      read -r word <"$T/out"; kill -KILL $locker; wait $locker 2>"$T/said"
+      wormhole lock f -- sh -c 'echo 2 >f; echo 3 >f; echo $$ >"$T/out"; exec sleep 100' & locker=$!
+      read -r command <"$T/out"; kill -KILL $locker; wait $locker 2>"$T/said"
       hears 'f MODIFY'; rm f; hears 'f DELETE_SELF'
-      kill $pid; finish 2>"$T/said"; cat "$T/heard"
+      kill $pid $command; finish 2>"$T/said"; cat "$T/heard"
       """)
     #expect(outcome.output == "f MODIFY\nf DELETE_SELF\n", "\(outcome)")
   }
