@@ -40,16 +40,13 @@ public final class QueueEntry<Content: Codable & Sendable>: Sendable {
   /// Whether it is known to have a mark.
   let isMarked = Atomic(false)
 
-  init(
-    payload: PropertyListValue, key: String?, attempt: Int, isRedelivery: Bool,
-    _ batch: TakenBatch, _ index: Int
-  ) {
-    self.payload = payload
-    self.key = key
-    self.attempt = attempt
-    self.isRedelivery = isRedelivery
-    self.batch = batch
-    id = QueueEntryID(batch: batch.name, index: index)
+  init(_ delivery: Delivery) {
+    payload = delivery.payload
+    key = delivery.key
+    attempt = delivery.attempt
+    isRedelivery = delivery.isRedelivery
+    batch = delivery.batch
+    id = QueueEntryID(batch: batch.name, index: delivery.index)
   }
 
   /// The content that was sent. Throws `DecodingError` for content of another shape, which ends no

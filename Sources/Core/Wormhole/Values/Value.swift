@@ -62,7 +62,8 @@ public struct Value<Content: Codable & Sendable>: Sendable {
   /// - Complexity: Open, fstat, read, close; no lock.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func read(limits: PropertyListLimits = .standard) throws -> Content? {
-    try snapshot(limits: limits).decode(limits: limits)
+    try reporting("read the value", path: path) { try store.snapshot(limits: limits) }
+      .decode(limits: limits)
   }
 
   /// Returns the current value as bytes, with its version.

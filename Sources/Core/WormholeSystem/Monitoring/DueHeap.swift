@@ -1,12 +1,11 @@
 /// Elements that are due at moments; the one that is due first is found at once.
 package struct DueHeap<Element: Sendable>: Sendable {
+  /// When the first one is due; nil if there is none. Stored, because each take of a queue asks.
+  package private(set) var due: ContinuousClock.Instant?
   /// Each is due no later than the two below it, at twice its place plus 1 and 2.
   private var entries: [(due: ContinuousClock.Instant, element: Element)] = []
 
   package init() {}
-
-  /// When the first one is due; nil if there is none.
-  package var due: ContinuousClock.Instant? { entries.first?.due }
 
   /// - Returns: Whether it is the first.
   /// - Complexity: the logarithm of the number of elements.
@@ -18,6 +17,7 @@ package struct DueHeap<Element: Sendable>: Sendable {
       entries.swapAt(place, (place - 1) / 2)
       place = (place - 1) / 2
     }
+    if place == 0 { self.due = due }
     return place == 0
   }
 
@@ -28,6 +28,7 @@ package struct DueHeap<Element: Sendable>: Sendable {
     guard let due, due <= now else { return nil }
     entries.swapAt(0, entries.count - 1)
     let first = entries.removeLast().element
+    defer { self.due = entries.first?.due }
     var place = 0
     while true {
       let below = (2 * place + 1...2 * place + 2).prefix { $0 < entries.count }

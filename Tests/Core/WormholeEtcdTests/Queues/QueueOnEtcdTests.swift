@@ -63,7 +63,7 @@ struct QueueOnEtcdTests {
       let submissions = (sent..<sent + 12).map { number in
         Submission(.init(payload: PropertyListValue(number)), durability: .standard) { _ in }
       }
-      try direct.sender("a").write(submissions)
+      try direct.sender("a").submissions.write(submissions)
       sent += 12
     }
     let workers = [try lossy.work(), try lossy.work(), try direct.work()]
@@ -131,7 +131,7 @@ struct QueueOnEtcdTests {
     let submissions = (0..<3).map { number in
       Submission(.init(payload: PropertyListValue(number)), durability: .standard) { _ in }
     }
-    try ahead.sender("a").write(submissions)
+    try ahead.sender("a").submissions.write(submissions)
     try queue.sender("b").enqueue(3)
     let worker = try queue.work()
     for number in 0..<4 {
@@ -148,7 +148,7 @@ struct QueueOnEtcdTests {
     let submissions = (0..<4).map { number in
       Submission(.init(payload: PropertyListValue(number)), durability: .standard) { _ in }
     }
-    try queue.sender("a").write(submissions)
+    try queue.sender("a").submissions.write(submissions)
     let worker = try queue.work()
     let entry = try #require(try worker.next(until: .now))
     #expect(try keys.cancelAll(of: entry.id.batch) == 3)

@@ -105,7 +105,7 @@ struct CopyScene {
         outcomes.withLock { $0.append(outcome) }
       }
     }
-    try queue.sender("c").write(submissions)
+    try queue.sender("c").submissions.write(submissions)
     return try outcomes.withLock { $0 }.map { try $0.get() }
   }
 

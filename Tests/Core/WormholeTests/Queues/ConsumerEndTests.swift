@@ -109,9 +109,9 @@ struct ConsumerEndTests {
     do {
       let terms = DeliveryTerms(OpenQueue(scene.queue))
       released = terms
-      let epoch = ConsumerEpoch<PropertyListValue>(
+      let epoch = ConsumerEpoch(
         try scene.queue.store.joining(terms, until: soon).run(), terms)
-      let entry = try #require(try epoch.take(until: .now, .now).entry)
+      let entry = PlainEntry(try #require(try epoch.take(until: .now, .now).delivery))
       try entry.retry(after: .seconds(3_600), because: "again")
       #expect(epoch.nextRetry != nil)
       epoch.endLater()

@@ -31,41 +31,41 @@ struct ConsumerStepsTests {
     let directory = try TemporaryDirectory()
     let looks = Heard<Int>()
     let queue = try directory.container().queue("q")
-    let epoch = ConsumerEpoch<Int>(
+    let epoch = ConsumerEpoch(
       (source: Fruitless(rest: count, looks: looks), place: Nowhere(), registration: nil),
       DeliveryTerms(OpenQueue(queue)))
-    #expect(try epoch.take(until: .now, .now).entry == nil)
+    #expect(try epoch.take(until: .now, .now).delivery == nil)
     return looks.all.count
   }
 
   @Test("end at the limit of the call that looks, also with its second look")
   func limit() throws {
-    #expect(try looks(finding: .max) == 2 * (ConsumerSteps<Int>.leastSteps + 1))
+    #expect(try looks(finding: .max) == 2 * (ConsumerSteps.leastSteps + 1))
   }
 
   // A call without time once returned nothing although an entry waited, because the machine was busy.
   @Test("go past some files without an entry, however slow they are")
   func slow() throws {
     // The last look finds nothing more, and so does the second one.
-    #expect(
-      try looks(finding: ConsumerSteps<Int>.leastSteps) == ConsumerSteps<
-        PropertyListValue
-      >.leastSteps + 2)
+    #expect(try looks(finding: ConsumerSteps.leastSteps) == ConsumerSteps.leastSteps + 2)
   }
 
   /// A source that delivers only damaged files, without an end.
   private struct Endless: ConsumerSource {
+    let looks: Heard<Int>
+
     mutating func take(until deadline: ContinuousClock.Instant?) throws -> TakeResult {
+      looks.add(1)
       pauseThread(.milliseconds(1))
       return .again
     }
   }
 
-  private func endless() throws -> QueueConsumer<Int> {
+  private func endless(_ looks: Heard<Int> = Heard()) throws -> QueueConsumer<Int> {
     let queue = try TemporaryDirectory().container().queue("q", of: Int.self)
     let (terms, wake) = (ConsumerTerms(), WakeLatch())
-    let epoch = ConsumerEpoch<Int>(
-      (source: Endless(), place: Nowhere(), registration: nil),
+    let epoch = ConsumerEpoch(
+      (source: Endless(looks: looks), place: Nowhere(), registration: nil),
       DeliveryTerms(OpenQueue(queue.plain), terms, wake))
     return QueueConsumer(queue, terms, wake: wake, epoch: epoch)
   }
@@ -79,9 +79,15 @@ struct ConsumerStepsTests {
 
   @Test("end when the task of a call without a deadline is cancelled, whatever there is to pass")
   func cancelled() async throws {
-    let consumer = try endless()
-    let call = Task { try await consumer.next() }
-    call.cancel()
-    await #expect(throws: CancellationError.self) { try await call.value }
+    let looks = Heard<Int>()
+    let consumer = try endless(looks)
+    for isUnderWay in [false, true] {
+      let before = looks.all.count
+      let call = Task { try await consumer.next() }
+      // A cancellation once counted only before the first look, or after a wait.
+      if isUnderWay { try eventually("it looks") { looks.all.count > before } }
+      call.cancel()
+      await #expect(throws: CancellationError.self) { try await call.value }
+    }
   }
 }

@@ -46,7 +46,7 @@ struct QueueScene {
         outcome in outcomes.withLock { $0.append(outcome) }
       }
     }
-    try queue.sender(sender).write(submissions)
+    try queue.sender(sender).submissions.write(submissions)
     let ids = try outcomes.withLock { $0 }.map { try $0.get() }
     #expect(ids.count == numbers.count && Set(ids.map(\.batch)).count == 1)
     return ids

@@ -147,7 +147,7 @@ struct QueueTests {
         }
       }
     }
-    try eventually("all but one have gathered") { sender.gathered == count - 1 }
+    try eventually("all but one have gathered") { sender.submissions.gathered == count - 1 }
     gate.signal()
     group.wait()
     #expect(ids.withLock(\.count) == count)

@@ -79,7 +79,7 @@ extension Queue {
     let wake = WakeLatch()
     // All attempts together wait this long, not each one.
     let deadline = deadline ?? .now + SharedContainer.standardWait
-    var entry = ConsumerEpoch<Content>.entry(plain, terms, wake, until: deadline)
+    var entry = ConsumerEpoch.entry(plain, terms, wake, until: deadline)
     return StepwiseWait {
       do {
         return try entry.step().then { .done(QueueConsumer(self, terms, wake: wake, epoch: $0)) }
@@ -87,11 +87,26 @@ extension Queue {
         where error.code == .leaseLost && !LeaseFault.failingToJoin.isActive
       {
         // Stopped while it joined, and replaced: it has begun nothing.
-        entry = ConsumerEpoch<Content>.entry(plain, terms, wake, until: deadline)
+        entry = ConsumerEpoch.entry(plain, terms, wake, until: deadline)
         return .again
       }
     }
   }
+}
+
+/// The state of a consumer of any content.
+private struct ConsumerState {
+  /// How long a look may find much but no entry, before the next one.
+  static let longestLook = Duration.seconds(1)
+
+  /// The current epoch, or the last one.
+  var epoch: ConsumerEpoch
+  var count = 1
+  /// Why it has to join again.
+  var loss: WormholeError?
+  var isClosed = false
+  /// The latch of a caller of `next` that joins again.
+  var joining: WakeLatch?
 }
 
 /// A queue's consumer, or one of its workers. Thread-safe.
@@ -109,30 +124,17 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
   public let queue: Queue<Content>
   private let terms: ConsumerTerms
   private let wake: WakeLatch
-  private let state: Mutex<State>
+  private let state: Mutex<ConsumerState>
   private let hasSpentLook = Atomic(false)
-  /// How long a look may find much but no entry, before the next one.
-  private static var longestLook: Duration { .seconds(1) }
-
-  private struct State {
-    /// The current epoch, or the last one.
-    var epoch: ConsumerEpoch<Content>
-    var count = 1
-    /// Why it has to join again.
-    var loss: WormholeError?
-    var isClosed = false
-    /// The latch of a caller of `next` that joins again.
-    var joining: WakeLatch?
-  }
 
   init(
     _ queue: Queue<Content>, _ terms: ConsumerTerms, wake: WakeLatch,
-    epoch: ConsumerEpoch<Content>
+    epoch: ConsumerEpoch
   ) {
     self.queue = queue
     self.terms = terms
     self.wake = wake
-    state = Mutex(State(epoch: epoch))
+    state = Mutex(ConsumerState(epoch: epoch))
   }
 
   deinit { close() }
@@ -215,13 +217,13 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
   ///   a second the queue's directory is opened again.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func next(until deadline: ContinuousClock.Instant) throws -> QueueEntry<Content>? {
-    try nextEntry(until: deadline).run()
+    try nextDelivery(until: deadline).run().map(QueueEntry.init)
   }
 
   /// Takes the next entry; see the form without `async`. Cancelling the task ends the wait with
   /// `CancellationError`.
   public func next(until deadline: ContinuousClock.Instant) async throws -> QueueEntry<Content>? {
-    try await runSuspending { self.nextEntry(until: deadline) }
+    try await runSuspending { self.nextDelivery(until: deadline) }.map(QueueEntry.init)
   }
 
   /// Takes the next entry, however long it takes. Cancelling the task ends the wait with
@@ -229,10 +231,10 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
   ///
   /// - Throws: As the form with a deadline.
   public func next() async throws -> QueueEntry<Content> {
-    guard let entry = try await runSuspending({ self.nextEntry(until: nil) }) else {
+    guard let delivery = try await runSuspending({ self.nextDelivery(until: nil) }) else {
       preconditionFailure("without a deadline none passes")
     }
-    return entry
+    return QueueEntry(delivery)
   }
 
   /// Returns the entries as they are taken, for `for try await`; one loop at a time.
@@ -248,11 +250,11 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
   // MARK: Taking
 
   /// Returns one caller's wait for the next entry; nil once the deadline has passed.
-  private func nextEntry(
+  private func nextDelivery(
     until deadline: ContinuousClock.Instant?
-  ) -> sending any Waiting<QueueEntry<Content>?> {
+  ) -> sending any Waiting<Delivery?> {
     // While the consumer joins again.
-    var entry: (any Waiting<ConsumerEpoch<Content>>)?
+    var entry: (any Waiting<ConsumerEpoch>)?
     let limit = deadline.map(CallLimit.callDeadline)
     return StepwiseWait { [self] in
       guard !isLost else {
@@ -262,10 +264,10 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
       }
       entry = nil
       // One look before each wait: anything later raises the latch.
-      let latest = ContinuousClock.now + Self.longestLook
+      let latest = ContinuousClock.now + ConsumerState.longestLook
       let look = try take(until: deadline, limit.map { min($0, latest) } ?? latest)
       hasSpentLook.store(look.isSpent, ordering: .relaxed)
-      if let entry = look.entry { return .done(entry) }
+      if let delivery = look.delivery { return .done(delivery) }
       if isLost || look.isSpent && !deadline.hasPassed { return .again }
       return deadline.hasPassed ? .done(nil) : .wait(for: wake, until: deadline)
     }
@@ -274,7 +276,7 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
   /// Takes an entry; nil if there is none now, or if this consumer has to join again.
   private func take(
     until deadline: ContinuousClock.Instant?, _ limit: ContinuousClock.Instant
-  ) throws -> (entry: QueueEntry<Content>?, isSpent: Bool) {
+  ) throws -> (delivery: Delivery?, isSpent: Bool) {
     try queue.attempt("consume") {
       try confirmOpen()
       let epoch = state.withLock(\.epoch)
@@ -299,8 +301,8 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
   private var isLost: Bool { state.withLock { $0.loss != nil } }
 
   private func joinAgain(
-    _ entry: inout (any Waiting<ConsumerEpoch<Content>>)?, until deadline: ContinuousClock.Instant?
-  ) throws -> WaitingStep<QueueEntry<Content>?> {
+    _ entry: inout (any Waiting<ConsumerEpoch>)?, until deadline: ContinuousClock.Instant?
+  ) throws -> WaitingStep<Delivery?> {
     try confirmOpen()
     guard ChangeMonitor.shared.isSettled(queue.container.root.path) else {
       return later(ChangeMonitor.pollInterval, deadline)
@@ -308,11 +310,11 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
     // A day is as good as no deadline.
     let current =
       entry
-      ?? ConsumerEpoch<Content>.entry(
+      ?? ConsumerEpoch.entry(
         queue.plain, terms, wake, until: deadline ?? .now + .seconds(86_400))
     entry = current
     do {
-      let step = try current.step().then { epoch -> WaitingStep<QueueEntry<Content>?> in
+      let step = try current.step().then { epoch -> WaitingStep<Delivery?> in
         try goOn(epoch)
         return .again
       }
@@ -339,14 +341,14 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
   /// A program is removing files, which must not be created again meanwhile.
   private func later(
     _ pause: Duration, _ deadline: ContinuousClock.Instant?
-  ) -> WaitingStep<QueueEntry<Content>?> {
+  ) -> WaitingStep<Delivery?> {
     guard !deadline.hasPassed else { return .done(nil) }
     let next = ContinuousClock.now + pause
     return .wait(for: wake, until: deadline.map { min($0, next) } ?? next)
   }
 
   /// Continues with a new epoch, unless another caller was faster.
-  private func goOn(_ epoch: ConsumerEpoch<Content>) throws {
+  private func goOn(_ epoch: ConsumerEpoch) throws {
     let isTaken = state.withLock { state in
       // Excludes: an epoch that begins after the consumer was closed, and never ends.
       guard state.loss != nil, !state.isClosed else { return false }

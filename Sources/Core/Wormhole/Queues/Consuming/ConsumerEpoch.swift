@@ -20,13 +20,24 @@ package struct ConsumerTerms: Sendable {
   }
 }
 
+/// An entry that a consumer has taken, before the type of its content counts: code for any type looks up
+/// its types in each call.
+struct Delivery: Sendable {
+  let payload: PropertyListValue
+  let key: String?
+  let attempt: Int
+  let isRedelivery: Bool
+  let batch: TakenBatch
+  let index: Int
+}
+
 /// One epoch of a consumer: its time from joining to its end, or to its loss. Thread-safe.
-final class ConsumerEpoch<Content: Codable & Sendable>: Sendable {
+final class ConsumerEpoch: Sendable {
   let place: any ConsumerMembership
   private let deliveries: DeliveryTerms
   private let registration: PresenceRegistration?
   /// Taken only by one caller of `next` at a time, for as long as its look lasts.
-  private let steps: Mutex<ConsumerSteps<Content>>
+  private let steps: Mutex<ConsumerSteps>
   /// The queue's watches, which wake a caller of `next`. Nil before they begin, empty after.
   private let watches = Mutex<[any Cancelling]?>(nil)
 
@@ -61,7 +72,7 @@ final class ConsumerEpoch<Content: Codable & Sendable>: Sendable {
   /// - Returns: Also whether the look ended at its limit.
   func take(
     until deadline: ContinuousClock.Instant?, _ limit: ContinuousClock.Instant
-  ) throws -> (entry: QueueEntry<Content>?, isSpent: Bool) {
+  ) throws -> (delivery: Delivery?, isSpent: Bool) {
     try steps.withLock { steps in
       if steps.isFirstLook, let entry = try steps.next(until: deadline, limit) {
         return (entry, false)
@@ -160,7 +171,7 @@ extension Queue {
 
 /// The steps of a consumer, none of which waits: due entries that were given back, then those that
 /// its source takes.
-struct ConsumerSteps<Content: Codable & Sendable> {
+struct ConsumerSteps {
   private let terms: DeliveryTerms
   var source: any ConsumerSource
   private var hasLooked = false
@@ -175,7 +186,7 @@ struct ConsumerSteps<Content: Codable & Sendable> {
   /// When an entry may become ready without an event, as the source has said.
   private var sourceDue: ContinuousClock.Instant?
   /// A look may always make this many: on a busy machine a single one may outlast any time limit.
-  static var leastSteps: Int { 100 }
+  static let leastSteps = 100
 
   init(_ source: any ConsumerSource, _ terms: DeliveryTerms) {
     self.source = source
@@ -195,7 +206,7 @@ struct ConsumerSteps<Content: Codable & Sendable> {
   /// - Throws: `leaseLost` if this consumer was replaced.
   mutating func next(
     until deadline: ContinuousClock.Instant?, _ limit: ContinuousClock.Instant
-  ) throws -> QueueEntry<Content>? {
+  ) throws -> Delivery? {
     (steps, isSpent) = (0, false)
     if !wasReleased, let entry = try nextReleased(until: deadline) { return entry }
     while !terms.isOver.load(ordering: .sequentiallyConsistent) {
@@ -224,7 +235,7 @@ struct ConsumerSteps<Content: Codable & Sendable> {
 
   private mutating func nextReleased(
     until deadline: ContinuousClock.Instant?
-  ) throws -> QueueEntry<Content>? {
+  ) throws -> Delivery? {
     while let released = terms.takeDue() {
       // Ended in the meantime by the consumer that had it first.
       guard !released.batch.isSettled(released.index) else { continue }
@@ -245,9 +256,9 @@ struct ConsumerSteps<Content: Codable & Sendable> {
   /// - Parameter limit: after it, the rest of the batch waits for the next call.
   private mutating func nextOfCurrent(
     until deadline: ContinuousClock.Instant?, _ limit: ContinuousClock.Instant
-  ) throws -> QueueEntry<Content>? {
+  ) throws -> Delivery? {
     while let (batch, index) = current, index < batch.entries.count {
-      var entry: QueueEntry<Content>?
+      var entry: Delivery?
       if batch.isSettled(index) {
         entry = nil
       } else if let due = batch.due(index) {
@@ -266,7 +277,7 @@ struct ConsumerSteps<Content: Codable & Sendable> {
   /// - Returns: nil if it has ended instead.
   private mutating func deliver(
     _ batch: TakenBatch, _ index: Int, until deadline: ContinuousClock.Instant?
-  ) throws -> QueueEntry<Content>? {
+  ) throws -> Delivery? {
     let entry = batch.entries[index]
     guard let payload = entry.payload, entry.expiry?.hasPassed != true else {
       try batch.settle(
@@ -288,7 +299,8 @@ struct ConsumerSteps<Content: Codable & Sendable> {
         "queue": queue.name, "entry": "\(QueueEntryID(batch: batch.name, index: index))",
         "attempt": "\(attempt)",
       ])
-    return QueueEntry(
-      payload: payload, key: entry.key, attempt: attempt, isRedelivery: isAgain, batch, index)
+    return Delivery(
+      payload: payload, key: entry.key, attempt: attempt, isRedelivery: isAgain, batch: batch,
+      index: index)
   }
 }

@@ -58,7 +58,10 @@ package final class DeliveryTerms: Sendable {
 
   /// Takes the entry that has been due longest; nil if none is due.
   func takeDue() -> Released? {
-    held.withLock { $0?.released.takeFirst(dueAt: .now) }
+    held.withLock { held in
+      // Before the call, which looks up its types.
+      held?.released.due == nil ? nil : held?.released.takeFirst(dueAt: .now)
+    }
   }
 
   /// When the first entry is due; nil if none was given back.
