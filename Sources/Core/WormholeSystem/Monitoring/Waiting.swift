@@ -161,7 +161,6 @@ private final class SuspendedWait<Outcome: Sendable>: Sendable {
 
   private func takeSteps(_ task: Continuation) {
     do {
-      guard !cancellation.withLock(\.isCancelled) else { throw CancellationError() }
       let next = try step()
       switch next {
       case .done(let outcome): task.resume(returning: outcome)
@@ -212,8 +211,10 @@ private final class SuspendedWait<Outcome: Sendable>: Sendable {
   private func step() throws -> WaitingStep<Outcome> {
     try work.withLock { work in
       while true {
-        // No step follows the release.
-        guard let step = try work?.step() else { throw CancellationError() }
+        // Before each one, because some waits never come to an end of their own. No step follows the release.
+        guard !cancellation.withLock(\.isCancelled), let step = try work?.step() else {
+          throw CancellationError()
+        }
         switch step {
         case .spin, .handOver: _ = step.block()
         case .wait: return step
