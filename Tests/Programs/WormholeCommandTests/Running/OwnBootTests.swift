@@ -29,7 +29,7 @@ struct OwnBootTests {
     let outcome = try Session().shell(
       OwnBoots.inside + """
         wormhole log append l 1
-        holds inside wormhole log read --follow l --subscriber s --count 2 -- sh -c 'echo in >"$T/in"; cat'
+        holds inside wormhole log read --follow l --subscriber s --count 2 -- sh -c 'cat; echo in >"$T/in"'
         wormhole log append l 2; wait $pid
         inside wormhole log read l --subscriber s; echo $?
         inside wormhole log append l 3; wormhole log append l 4
