@@ -1,3 +1,4 @@
+import Glibc
 import Synchronization
 import WormholeSystem
 
@@ -38,11 +39,10 @@ final class RunningTests: Sendable {
       let now = ContinuousClock.now
       let long = state.withLock { $0.tests.values.filter { now - $0.start > limit } }
       for test in long {
-        let seconds = (now - test.start).components.seconds
-        // At once: what is printed to a pipe would be lost with a run that is ended from outside. Nothing
-        // hears of a standard error that is closed.
-        try? Program.write("still running after \(seconds) s: \(test.name)\n", to: 2)
+        print("still running after \((now - test.start).components.seconds) s: \(test.name)")
       }
+      // What is printed to a pipe would be lost with a run that is ended from outside.
+      fflush(nil)
     }
   }
 }
