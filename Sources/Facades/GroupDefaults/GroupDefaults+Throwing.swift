@@ -169,7 +169,7 @@ extension GroupDefaults {
   ) throws -> Bool {
     let value = try Conversions.stored(object, forKey: key)
     guard key.utf8.count <= limits.keyBytes else { return false }
-    return try edit { contents in
+    return try edit(of: key) { contents in
       let old = contents
       contents[key] = value
       let isWithin =

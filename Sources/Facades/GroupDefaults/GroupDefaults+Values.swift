@@ -151,7 +151,7 @@ extension GroupDefaults {
   public func removeObject(forKey defaultName: String) { store(nil, defaultName) }
 
   private func store(_ value: PropertyListValue?, _ key: String) {
-    reporting(()) { try edit { $0[key] = value } }
+    reporting(()) { try edit(of: key) { $0[key] = value } }
   }
 
   /// Sets fallback values for every search list of this process; they are never stored.

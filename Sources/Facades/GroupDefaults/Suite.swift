@@ -1,6 +1,7 @@
 import Synchronization
 import Wormhole
 import WormholePropertyLists
+import WormholeSystem
 
 /// One suite's defaults: one value of a container, a dictionary with exactly the user's keys.
 ///
@@ -74,7 +75,9 @@ final class Suite: Sendable {
   private func decoded(_ snapshot: PlainSnapshot) -> Result<Contents, WormholeError> {
     do {
       let encoded = lastEncoded.withLock { $0 }
-      if let encoded, try snapshot.bytes() == encoded.bytes { return .success(encoded.contents) }
+      if let encoded, try snapshot.bytes()?.hasSameBytes(as: encoded.bytes) == true {
+        return .success(encoded.contents)
+      }
       guard case .dictionary(let contents)? = try snapshot.propertyList() else {
         return .failure(.damaged(value, "it is a property list, but not a dictionary of defaults"))
       }
@@ -131,15 +134,18 @@ final class Suite: Sendable {
       ownWrites.forget(number)
       return (.keep, result)
     }
-    let bytes = try encoded(new)
+    let bytes = try encoded(new, changing: key, in: snapshot.bytes())
     // Noted before the change becomes visible, so that no observer takes it for another writer's.
     ownWrites.note(number, from: old, to: new)
     return (.replace(bytes), result)
   }
 
-  private func encoded(_ contents: Contents) throws -> [UInt8] {
+  private func encoded(
+    _ contents: Contents, changing key: String?, in old: [UInt8]?
+  ) throws -> [UInt8] {
     do throws(PropertyListError) {
-      let bytes = try PropertyListValue.dictionary(contents).binaryBytes(limits: .standard)
+      let bytes = try PropertyListValue.dictionary(contents)
+        .binaryBytes(changing: key, in: old, limits: .standard)
       lastEncoded.withLock { $0 = (bytes, contents) }
       return bytes
     } catch {

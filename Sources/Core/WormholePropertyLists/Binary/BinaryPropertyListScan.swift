@@ -59,6 +59,16 @@ struct BinaryPropertyListScan {
     return wantsContent ? try scan.value(of: top) : nil
   }
 
+  /// Checks a file that this process is about to write.
+  static func check(
+    _ bytes: [UInt8], limits: PropertyListLimits
+  ) throws(PropertyListError) {
+    try PropertyListBudget.checkSize(of: bytes, limits: limits)
+    _ = try scan(
+      BinaryPropertyListDocument(bytes, admitsReferences: limits.admitsReferences),
+      limits: limits, wantsContent: false)
+  }
+
   private init(
     _ document: BinaryPropertyListDocument, _ budget: PropertyListBudget, wantsContent: Bool
   ) {

@@ -34,6 +34,22 @@ struct BinaryPropertyListTrailer {
   }
 }
 
+extension ByteBuffer {
+  /// Appends what follows the objects: the table of their offsets, and the trailer.
+  mutating func appendTable(of offsets: [Int], referenceSize: Int) {
+    let tableOffset = count
+    var offsetSize = 1
+    while !BinaryPropertyListTrailer.canCount(to: tableOffset, width: offsetSize) {
+      offsetSize *= 2
+    }
+    for offset in offsets { append(UInt64(offset), width: offsetSize) }
+    append(bigEndian: UInt64(offsetSize) << 8 | UInt64(referenceSize))
+    append(bigEndian: UInt64(offsets.count))
+    append(bigEndian: UInt64(0))
+    append(bigEndian: UInt64(tableOffset))
+  }
+}
+
 extension [UInt8] {
   /// Whether bytes begin as a binary property list, and do not end as one.
   package var isCutOffPropertyList: Bool {

@@ -256,16 +256,7 @@ struct BinaryPropertyListWriter: ~Copyable {
 
   /// Adds the offset table and the trailer.
   private mutating func finished() throws(PropertyListError) -> [UInt8] {
-    let tableOffset = output.count
-    var offsetSize = 1
-    while !BinaryPropertyListTrailer.canCount(to: tableOffset, width: offsetSize) {
-      offsetSize *= 2
-    }
-    for place in offsets { output.append(UInt64(place), width: offsetSize) }
-    output.append(bigEndian: UInt64(offsetSize) << 8 | UInt64(width))
-    output.append(bigEndian: UInt64(offsets.count))
-    output.append(bigEndian: UInt64(0))
-    output.append(bigEndian: UInt64(tableOffset))
+    output.appendTable(of: offsets, referenceSize: width)
     let bytes = output.bytes
     if let limits { try check(bytes, limits) }
     return bytes
@@ -282,10 +273,7 @@ struct BinaryPropertyListWriter: ~Copyable {
       bytes.count > limits.maximumBytes || nodes > limits.maximumNodes
         || expandedBytes > limits.maximumExpandedBytes
     else { return }
-    try PropertyListBudget.checkSize(of: bytes, limits: limits)
-    _ = try BinaryPropertyListScan.scan(
-      BinaryPropertyListDocument(bytes, admitsReferences: limits.admitsReferences),
-      limits: limits, wantsContent: false)
+    try BinaryPropertyListScan.check(bytes, limits: limits)
   }
 }
 

@@ -49,6 +49,29 @@ extension PropertyListValue {
     try BinaryPropertyListWriter.bytes(of: self, limits: limits)
   }
 
+  /// The same for a dictionary that differs in one key from the one in a file. All but a new scalar
+  /// for a key of a large file is written as any value.
+  ///
+  /// - Parameters:
+  ///   - key: The key; nil if any may differ.
+  ///   - old: The file, which was read with these limits; nil if there is none.
+  ///   - limits: The limits of the readers.
+  /// - Complexity: Linear in the size of the file, at a fraction of the cost of writing it.
+  package func binaryBytes(
+    changing key: String?, in old: [UInt8]?, limits: PropertyListLimits
+  ) throws(PropertyListError) -> [UInt8] {
+    if let key, let old, old.count >= Self.leastBytesToCopy,
+      BinaryPropertyListDocument.hasMagic(old),
+      case .dictionary(let dictionary) = self, let value = dictionary[key],
+      let new = try BinaryPropertyListDocument(old).replacing(key, with: value, limits: limits)
+    {
+      return new
+    }
+    return try binaryBytes(limits: limits)
+  }
+
+  private static let leastBytesToCopy = 2_048
+
   /// Returns the value as a binary property list, version 00.
   ///
   /// - Throws: `PropertyListError`, as `binaryBytes()`.

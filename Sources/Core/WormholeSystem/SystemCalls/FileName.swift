@@ -96,6 +96,19 @@ extension UnsafeRawBufferPointer {
   }
 }
 
+extension [UInt8] {
+  /// Whether two files are equal, by `memcmp`, because `==` goes byte by byte.
+  package func hasSameBytes(as other: [UInt8]) -> Bool {
+    guard count == other.count else { return false }
+    return withUnsafeBytes { bytes in
+      other.withUnsafeBytes { others in
+        guard let a = bytes.baseAddress, let b = others.baseAddress else { return true }
+        return memcmp(a, b, bytes.count) == 0
+      }
+    }
+  }
+}
+
 extension FileDescriptor {
   /// Opens an entry, unless something is mounted on it. The corresponding C function is `openat2`
   /// with `RESOLVE_NO_XDEV`.
