@@ -124,7 +124,7 @@ struct SourceFile: ~Copyable {
   let status: FileStatus
   let descriptor: FileDescriptor
 
-  /// - Throws: `WormholeError`: `fileAccess`.
+  /// - Throws: `WormholeError`: `fileAccess`, or `tooManyOpenFiles`.
   init(_ path: String, to peer: String) throws(WormholeError) {
     let file = try Self.open(path, to: peer)
     let status: FileStatus
@@ -159,9 +159,11 @@ struct SourceFile: ~Copyable {
     _ path: String, to peer: String, _ reason: String, _ error: Errno? = nil,
     remedy: String? = nil
   ) -> WormholeError {
-    WormholeError(
-      .fileAccess, "send \(path) to \"\(peer)\"", peer: peer, reason: reason, remedy: remedy,
-      errorNumber: error?.rawValue)
+    // A lack of descriptors says nothing about the file.
+    let isShort = error == .tooManyOpenFiles || error == .tooManyOpenFilesInSystem
+    return WormholeError(
+      isShort ? .tooManyOpenFiles : .fileAccess, "send \(path) to \"\(peer)\"", peer: peer,
+      reason: reason, remedy: remedy, errorNumber: error?.rawValue)
   }
 
   static func path(of url: URL, to peer: String) throws(WormholeError) -> String {

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Synchronization
 import Testing
 import Wormhole
 import WormholeSystem
@@ -91,6 +92,33 @@ struct FileFaultTests {
       guard step < calls else { break }
       step += stride
     }
+  }
+
+  @Test("is delivered exactly once, whichever file could not be opened for lack of descriptors")
+  func fewDescriptors() throws {
+    var place = 0
+    var isFailing = true
+    while isFailing {
+      let attempt = try Attempt()
+      let opened = Mutex(0)
+      let plan = Faults.Plan { [place] call, _ in
+        guard call == .openat || call == .openat2 else { return .proceed }
+        return opened.withLock { opened in
+          defer { opened += 1 }
+          return opened == place ? .fail(.tooManyOpenFiles) : .proceed
+        }
+      }
+      do {
+        try Faults.$plan.withValue(plan) { try attempt.scene.sender.sendOutgoingFiles() }
+      } catch {
+        #expect((error as? WormholeError)?.code == .tooManyOpenFiles, "file \(place): \(error)")
+      }
+      try attempt.check("file \(place) was not opened")
+      #expect(try attempt.transfer.status() == .processed, "file \(place)")
+      isFailing = opened.withLock { $0 > place }
+      place += 1
+    }
+    #expect(place > 1)
   }
 
   @Test(
