@@ -61,7 +61,7 @@ final class AnsweredEntries: Sendable {
   func next(until deadline: ContinuousClock.Instant) throws -> PlainEntry? {
     guard wait(for: mostInHand - 1, on: room) else { return nil }
     do {
-      guard let entry = try worker.next(until: deadline) else { throw ExitStatus.deadline }
+      guard let entry = try worker.nextLive(until: deadline) else { throw ExitStatus.deadline }
       guard state.withLock(\.isEnding) else { return entry }
       try entry.giveBack()
       return nil

@@ -83,6 +83,23 @@
       #expect(rest.output == "\"redelivery\":false\n", "\(rest)")
     }
 
+    /// It said that no entry had come in time.
+    @Test("are found without waiting, however many others have expired before")
+    func behindExpired() throws {
+      for _ in 1...2 { try next().acknowledge() }
+      let sender = try worker.queue.sender("test")
+      for _ in 1...150 { try sender.enqueue("dead", expires: .zero) }
+      try sender.enqueue("live")
+      // A look at so many takes longer than one may.
+      let slow = Faults.Plan { call, _ in
+        if call == .unlinkat { pauseThread(.milliseconds(10)) }
+        return .proceed
+      }
+      let entry = try Faults.$plan.withValue(slow) { try answers.next(until: .now) }
+      #expect(entry?.payload == "live")
+      #expect(throws: ExitStatus.deadline) { try answers.next(until: .now) }
+    }
+
     @Test("wait for an answer from the moment when they are printed, not when they are taken")
     func unprinted() throws {
       answers.answer("\(try next().id)")

@@ -127,13 +127,13 @@ extension CommandDescription {
         if drains {
           // What failed here and is to be tried again is also left.
           while let due = worker.nextRetry {
-            if let entry = try worker.next(until: due) ?? worker.nextNow() { return entry }
+            if let entry = try worker.nextLive(until: due) { return entry }
           }
         }
         if drains { return nil }
         guard limit > .now else { throw arguments.statusWithoutEntry(in: queue, environment) }
         reportWaiting(limit)
-        return try worker.next(until: limit)
+        return try worker.nextLive(until: limit)
       }, after: first, until: deadline, interruption,
       limit: arguments.takesAll ? .max : nil, none: drains ? .done : .deadline,
       beforeLast: worker.takesNoMore
@@ -244,10 +244,13 @@ extension ParsedArguments {
 }
 
 extension QueueConsumer {
-  /// Takes the next entry if there is one now, however many have expired before it.
-  fileprivate func nextNow() throws -> QueueEntry<Content>? {
+  /// Takes the next entry if there is one now.
+  fileprivate func nextNow() throws -> QueueEntry<Content>? { try nextLive(until: .now) }
+
+  /// Takes the next entry, however many have expired before it: a look at them may outlast the deadline.
+  func nextLive(until deadline: ContinuousClock.Instant) throws -> QueueEntry<Content>? {
     while true {
-      if let entry = try next(until: .now) { return entry }
+      if let entry = try next(until: deadline) { return entry }
       guard isSpent else { return nil }
     }
   }
