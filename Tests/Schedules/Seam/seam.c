@@ -1014,6 +1014,18 @@ static void kill_all(void) {
   }
 }
 
+// Shows where each thread is that the kernel knows: names, waits and system calls.
+static void show_threads(void) {
+  for (int p = 0; p < seam_processes; p++) {
+    if (S->process[p].state != ready) continue;
+    char command[160];
+    snprintf(command, sizeof command,
+             "cd /proc/%d/task && for t in *; do echo $t $(cat $t/comm $t/wchan $t/syscall); done >&2",
+             S->process[p].id);
+    if (system(command)) perror("sh");
+  }
+}
+
 enum seam_end seam_run(void) {
   S->asker = nobody;
   S->wanted = nobody;
@@ -1026,7 +1038,10 @@ enum seam_end seam_run(void) {
     while (next != nobody && !word_wait(&S->parent, 5000)) {
       // A thread that does not give way; once, it may be the machine that was paused.
       pauses = S->step == before ? pauses + 1 : 0;
-      if (pauses == 2) S->end = seam_stuck, next = nobody;
+      if (pauses == 2) {
+        show_threads();
+        S->end = seam_stuck, next = nobody;
+      }
       before = S->step;
     }
     if (S->end) {
