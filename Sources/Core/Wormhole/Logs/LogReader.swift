@@ -91,7 +91,7 @@ extension Log {
   }
 }
 
-/// A reader of a log. Thread-safe; one caller waits for a message at a time.
+/// A reader of a log. Thread-safe. Only one caller should ask for messages: each call ends the one before it.
 ///
 /// **Every message once.** A message counts as read when its reader asks for the next one, or says
 /// `acknowledge()`. The position of a named subscriber is then stored, before the next message is
@@ -276,6 +276,11 @@ public final class LogReader<Content: Codable & Sendable>: Sendable {
     watch.withLock { $0 = begun }
     if isClosed.load(ordering: .sequentiallyConsistent) { close() }
     return true
+  }
+
+  /// What it has passed since its last message, and no message has said.
+  package var passed: (missed: Int, unreadable: Int) {
+    state.withLock { ($0.missed, $0.unreadable) }
   }
 
   /// For tests: whether a caller waits in `next`.

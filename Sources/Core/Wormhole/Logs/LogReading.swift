@@ -9,8 +9,9 @@ struct LogReading: Sendable {
   private var saved: LogCursor.Position?
   /// Whether this reader has delivered the next message, not only an earlier process.
   private var isHeld = false
-  private var missed = 0
-  private var unreadable = 0
+  /// What it has passed since the last message that it delivered.
+  private(set) var missed = 0
+  private(set) var unreadable = 0
   /// The highest number that is known to have appeared. If the next message is missing before that,
   /// the log is listed, because a part was lost, not taken away. It is also listed once at first.
   private var highest = LogState.largest

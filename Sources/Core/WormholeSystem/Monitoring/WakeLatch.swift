@@ -7,7 +7,12 @@ package final class WakeLatch: Sendable {
   private struct State {
     var isRaised = false
     var sleeper: (@Sendable () -> Void)?
+    /// Those of further tasks.
+    var others: [@Sendable () -> Void] = []
     var blocked = 0
+    /// Whether several have waited at once. The first of them that comes then takes a wake-up that was
+    /// meant for all, so each looks again after a while.
+    var isShared = false
     /// Created by the first thread that blocks, because most latches are never waited for.
     var semaphore: ThreadSemaphore?
     /// When the next timer raises it.
@@ -29,15 +34,17 @@ package final class WakeLatch: Sendable {
 
   /// Wakes all waiters, or the next one.
   package func raise() {
-    let (sleeper, blocked, semaphore, handler) = state.withLock { state in
-      let waiting = (state.sleeper, state.blocked, state.semaphore, state.handler)
+    let (sleeper, others, blocked, semaphore, handler) = state.withLock { state in
+      let waiting = (state.sleeper, state.others, state.blocked, state.semaphore, state.handler)
       // Excludes: a raise between a waiter's look at `isRaised` and its sleep.
       state.isRaised = state.sleeper == nil && state.blocked == 0
       state.sleeper = nil
+      state.others = []
       state.blocked = 0
       return waiting
     }
     sleeper?()
+    for other in others { other() }
     for _ in 0..<blocked { semaphore?.signal() }
     handler?()
   }
@@ -62,14 +69,16 @@ package final class WakeLatch: Sendable {
   /// Blocks the calling thread until the latch is raised or the deadline has passed, but only
   /// briefly if no thread can be created that would raise it.
   package func block(until deadline: ContinuousClock.Instant?) {
-    let semaphore = state.withLock { state -> ThreadSemaphore? in
+    let waiting = state.withLock { state -> (ThreadSemaphore, isShared: Bool)? in
       if exchange(&state.isRaised, with: false) { return nil }
+      if state.sleeper != nil || state.blocked > 0 { state.isShared = true }
       state.blocked += 1
       let semaphore = state.semaphore ?? ThreadSemaphore()
       state.semaphore = semaphore
-      return semaphore
+      return (semaphore, state.isShared)
     }
-    guard let semaphore else { return }
+    guard let (semaphore, isShared) = waiting else { return }
+    let deadline = isShared ? Self.sharedLimit(deadline) : deadline
     // Then perhaps no thread raises it: the caller looks again after a while.
     let isStalled = Timers.areStalled
     defer { if isStalled { Timers.callStalled() } }
@@ -86,27 +95,39 @@ package final class WakeLatch: Sendable {
   }
 
   /// Calls a closure once when the latch is raised or the deadline has passed, or earlier: an
-  /// earlier wait's deadline raises it, too. One closure waits at a time.
+  /// earlier wait's deadline raises it, too.
   ///
   /// - Parameter body: Called on the thread that raises the latch, so it must be short.
   /// - Returns: False if the latch is raised; then the closure is not called.
   package func wake(
     until deadline: ContinuousClock.Instant?, _ body: @escaping @Sendable () -> Void
   ) -> Bool {
-    let isRaised = state.withLock { state in
-      if exchange(&state.isRaised, with: false) { return true }
-      precondition(state.sleeper == nil, "one closure waits for a latch at a time")
-      state.sleeper = body
-      return false
+    let waiting = state.withLock { state -> (isRaised: Bool, isShared: Bool) in
+      if exchange(&state.isRaised, with: false) { return (true, false) }
+      if state.sleeper == nil {
+        state.isShared = state.isShared || state.blocked > 0
+        state.sleeper = body
+      } else {
+        state.isShared = true
+        state.others.append(body)
+      }
+      return (false, state.isShared)
     }
-    guard !isRaised else { return false }
-    if let deadline { raise(at: deadline) }
+    guard !waiting.isRaised else { return false }
+    if let limit = waiting.isShared ? Self.sharedLimit(deadline) : deadline { raise(at: limit) }
     return true
+  }
+
+  private static func sharedLimit(
+    _ deadline: ContinuousClock.Instant?
+  ) -> ContinuousClock.Instant {
+    let next = ContinuousClock.now + .seconds(1)
+    return deadline.map { min($0, next) } ?? next
   }
 }
 
 extension WakeLatch {
-  /// Ends the wait of the closure.
+  /// Ends the wait of the only closure.
   ///
   /// - Returns: False if the latch was raised, and the closure called.
   package func sleepsNoMore() -> Bool {

@@ -154,7 +154,7 @@ extension ParsedArguments {
     var status = ExitStatus.done
     while remaining > 0, let message = try first ?? reader.next(until: .now) {
       first = nil
-      environment.report(message, of: name)
+      environment.report(message.missed, message.unreadable, before: message.number, of: name)
       if message.unreadable > 0 { status = .badData }
       do {
         try environment.print(outputFormat.bytes(content(message), of: message.title(in: name)))
@@ -165,6 +165,12 @@ extension ParsedArguments {
       }
       remaining -= 1
       isEmpty = false
+    }
+    // Before no message.
+    if remaining > 0 {
+      let (missed, unreadable) = reader.passed
+      environment.report(missed, unreadable, of: name)
+      if unreadable > 0 { (status, isEmpty) = (.badData, false) }
     }
     try reader.acknowledge()
     reader.close()
@@ -183,7 +189,7 @@ extension ParsedArguments {
       try environment.whenThereIsRoom(until: limit) { try reader.next(until: limit) }
     }
     try handleEach(of: next, until: deadline) { message in
-      environment.report(message, of: name)
+      environment.report(message.missed, message.unreadable, before: message.number, of: name)
       let status = try hand(
         content(message), titled: message.title(in: name), environment,
         variables: message.variables(of: name))
@@ -252,20 +258,23 @@ extension CommandEnvironment {
     }
   }
 
-  /// Reports the messages that are missing before a message to people.
-  fileprivate func report(_ message: LogMessage<PropertyListValue>, of log: String) {
+  /// Reports the messages that are missing, perhaps before another one, to people.
+  fileprivate func report(
+    _ missed: Int, _ unreadable: Int, before number: Int? = nil, of log: String
+  ) {
     let messages = { (count: Int) in
       (count == 1 ? "1 message" : "\(count) messages") + " of \(log.quoted)"
     }
-    if message.missed > 0 {
+    if missed > 0 {
       let ending =
-        message.missed == 1
+        missed == 1
         ? "was taken away before it was read"
         : "were taken away before they were read"
-      report("\(messages(message.missed)) \(ending)")
+      report("\(messages(missed)) \(ending)")
     }
-    if message.unreadable > 0 {
-      report("\(messages(message.unreadable)) before message \(message.number) cannot be read")
+    if unreadable > 0 {
+      let place = number.map { " before message \($0)" } ?? ""
+      report("\(messages(unreadable))\(place) cannot be read")
     }
   }
 }

@@ -45,6 +45,24 @@ struct WakeLatchTests {
     await waiting.value
   }
 
+  // The second one ended the process.
+  @Test("wakes all tasks that wait, and each again if a raise came for only one")
+  func severalTasks() async throws {
+    let latch = WakeLatch()
+    let woken = Heard<Int>()
+    let far = ContinuousClock.now + .seconds(600)
+    for number in 0..<3 {
+      #expect(latch.wake(until: far) { woken.add(number) })
+    }
+    latch.raise()
+    #expect(woken.all.sorted() == [0, 1, 2])
+    // Shared by now: it looks again, although nothing raises it.
+    #expect(latch.wake(until: far) { woken.add(3) })
+    try await eventuallyAsync("it looks again") { woken.all.count == 4 }
+    latch.block(until: far)
+    #expect(ContinuousClock.now < far)
+  }
+
   @Test("wakes all threads that are blocked")
   func several() throws {
     let latch = WakeLatch()

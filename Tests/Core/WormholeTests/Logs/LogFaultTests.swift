@@ -46,6 +46,35 @@ struct LogFaultTests {
     _ = try scene.container.sweep()
   }
 
+  // A one-shot reader of a subscriber never said so, and was past them the next time.
+  @Test("knows what it has passed behind its last message")
+  func unreadableEnd() throws {
+    try scene.append(0..<3)
+    for number in 2...3 { try scene.write("torn", to: scene.file(number)) }
+    let reader = try log.subscribe("a")
+    #expect(try reader.next(until: .now)?.number == 1)
+    #expect(reader.passed == (0, 0))
+    #expect(try reader.next(until: .now) == nil)
+    #expect(reader.passed == (0, 2))
+    try scene.append(3..<4)
+    #expect(try reader.next(until: .now)?.unreadable == 2)
+    #expect(reader.passed == (0, 0))
+  }
+
+  // The second one ended the process.
+  @Test("may be waited for by several tasks with one reader")
+  func severalTasks() async throws {
+    let reader = try await log.read()
+    let waiting = (0..<3).map { _ in
+      Task { try await reader.next(until: .now + testPatience)?.number }
+    }
+    try await eventuallyAsync("one waits") { reader.isAwaited }
+    for number in 0..<3 { try await log.append(PropertyListValue(number)) }
+    var numbers: Set<Int?> = []
+    for task in waiting { numbers.insert(try await task.value) }
+    #expect(numbers == [1, 2, 3])
+  }
+
   @Test("finds its last message behind any message that somebody removed, from any known one")
   func headBehindGap() throws {
     for (removed, known) in (1..<40).flatMap({ gone in (0..<gone).map { (gone, $0) } }) {

@@ -23,6 +23,28 @@ struct ObservationTests {
     try heard.all.map { try $0.propertyList()?.int64Value }
   }
 
+  // The second one ended the process.
+  @Test("as one sequence, in several tasks, ends none of them but with its task")
+  func severalTasks() async throws {
+    let value = container.value("v", as: Int.self)
+    let snapshots = try value.snapshots()
+    let heard = Heard<Int>()
+    let tasks = (0..<2).map { _ in
+      Task { for await snapshot in snapshots { heard.add(try snapshot.content ?? -1) } }
+    }
+    try await Blocking.run {
+      try eventually("a value is heard") {
+        try value.replace(with: 7)
+        return !heard.all.isEmpty
+      }
+    }
+    for task in tasks {
+      task.cancel()
+      // Any end will do.
+      _ = await task.result
+    }
+  }
+
   @Test("gets the last value after any burst of another process, and none after a newer one")
   func burst() throws {
     let value = container.value("k")

@@ -200,7 +200,7 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
   package func onWake(_ handler: @escaping @Sendable () -> Void) { wake.call(handler) }
 
   /// Takes the next entry, and waits for one if there is none. Earlier entries that are not
-  /// acknowledged yet do not prevent this. One caller waits at a time; a second task ends the program.
+  /// acknowledged yet do not prevent this. If several wait, each entry goes to one of them.
   ///
   /// A consumer that was replaced, because its process was stopped, joins again within this call: a
   /// worker at once, the only consumer when its turn comes. Its entries go to its successor, and
@@ -267,7 +267,11 @@ public final class QueueConsumer<Content: Codable & Sendable>: Sendable {
       let latest = ContinuousClock.now + ConsumerState.longestLook
       let look = try take(until: deadline, limit.map { min($0, latest) } ?? latest)
       hasSpentLook.store(look.isSpent, ordering: .relaxed)
-      if let delivery = look.delivery { return .done(delivery) }
+      if let delivery = look.delivery {
+        // Another caller may wait for what came together with it.
+        if wake.isAwaited { wake.raise() }
+        return .done(delivery)
+      }
       if isLost || look.isSpent && !deadline.hasPassed { return .again }
       return deadline.hasPassed ? .done(nil) : .wait(for: wake, until: deadline)
     }
