@@ -358,6 +358,13 @@ extension SharedContainer {
 }
 
 extension Claim {
+  /// Whether a property list is what a claim's value contains: its holder, or the number that the last
+  /// one left.
+  package static func isRecord(_ content: PropertyListValue) -> Bool {
+    content["who"]?.stringValue != nil
+      || content["who"] == nil && content[RoleProof.key]?.uint64Value != nil
+  }
+
   /// Returns the name of the claim that an own value stores; nil for any other value.
   package static func name(ofOwnValue identifier: String) -> String? {
     identifier.hasPrefix(prefix) ? String(identifier.dropFirst(prefix.count)) : nil

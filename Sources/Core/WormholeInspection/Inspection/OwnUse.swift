@@ -45,7 +45,7 @@ extension Claim {
   /// Returns the use of the package's own value that is a claim; nil for any other name.
   package static func use(ofOwnValue name: String) -> OwnUse? {
     self.name(ofOwnValue: name).map { claim in
-      OwnUse("the claim \"\(claim)\"", is: "claim") { $0["who"]?.stringValue != nil }
+      OwnUse("the claim \"\(claim)\"", is: "claim", isRecord)
     }
   }
 }
