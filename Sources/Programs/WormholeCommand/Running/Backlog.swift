@@ -60,15 +60,16 @@ extension ParsedArguments {
   ///   - next: waits for the next item; nil when the deadline has passed and no item waits.
   ///   - interruption: nil if a signal simply ends the process.
   ///   - none: the status when no item is left; `.done` for that of the handled ones.
+  ///   - showsSignal: Whether the status shows which signal came before all items were handled.
   ///   - beforeLast: called before the last item is handled; again if that did not count.
   ///   - handle: returns the item's status; nil for an item that does not count.
-  /// - Throws: the last status that was not `done`; `.no` when a signal came before it
-  ///   had handled `--count` items.
+  /// - Throws: the last status that was not `done`; `.no` or that of a signal that came before it had
+  ///   handled `--count` items.
   func handleEach<Item: Sendable>(
     of next: @escaping @Sendable (ContinuousClock.Instant) throws -> Item?,
     after first: Item? = nil, until deadline: ContinuousClock.Instant,
     _ interruption: Interruption? = nil, limit: Int? = nil, none: ExitStatus = .deadline,
-    beforeLast: () -> Void = {},
+    showsSignal: Bool = false, beforeLast: () -> Void = {},
     handle: (Item) throws -> ExitStatus?
   ) throws {
     var status = ExitStatus.done
@@ -82,7 +83,10 @@ extension ParsedArguments {
         } else if let interruption { try interruption.wait { try next(deadline) } } else {
           try next(deadline)
         }
-      guard let found else { return try (limit == .max ? status : .no).end() }
+      guard let found else {
+        let early = showsSignal ? interruption?.endStatus : nil
+        return try (limit == .max ? status : early ?? .no).end()
+      }
       guard let item = found else { return try (none == .done ? status : none).end() }
       if remaining == 1 { beforeLast() }
       guard let ended = try handle(item) else { continue }

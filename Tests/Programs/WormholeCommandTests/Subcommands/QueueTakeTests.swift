@@ -62,6 +62,21 @@ struct QueueTakeTests {
     }
   #endif
 
+  /// It ended with 1, which a script takes for an empty queue.
+  @Test("ends with the signal's status while it waits, whether the queue was there or not")
+  func signalled() throws {
+    let outcome = try Session().shell(
+      """
+      for signal in TERM HUP; do
+        start queue take jobs; kill -$signal "$pid"; finish; echo $?
+        wormhole queue put jobs 1 >"$T/null"; wormhole queue take jobs >"$T/null"
+      done
+      start queue take jobs --count 2 --timeout 60; kill -TERM "$pid"; finish; echo $?
+      start queue take jobs --follow; kill -TERM "$pid"; finish; echo $?
+      """)
+    #expect(outcome.output == "143\n129\n143\n0\n", "\(outcome)")
+  }
+
   /// Each used to become a failed one, though none had run.
   @Test("gives a command back that it cannot run for want of descriptors, and leaves the others")
   func shortage() throws {

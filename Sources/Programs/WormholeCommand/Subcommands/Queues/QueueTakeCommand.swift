@@ -136,7 +136,7 @@ extension CommandDescription {
         return try worker.nextLive(until: limit)
       }, after: first, until: deadline, interruption,
       limit: arguments.takesAll ? .max : nil, none: drains ? .done : .deadline,
-      beforeLast: worker.takesNoMore
+      showsSignal: true, beforeLast: worker.takesNoMore
     ) { try handler.handle($0) }
   }
   .refusing { arguments in
@@ -185,7 +185,7 @@ extension ParsedArguments {
     let outcome = Result {
       try handleEach(
         of: answers.next, after: first, until: deadline, interruption,
-        limit: takesAll ? .max : nil, none: .done
+        limit: takesAll ? .max : nil, none: .done, showsSignal: true
       ) { entry in
         let line = try outputFormat.bytes(entry.envelope, of: entry.title)
         answers.add(entry)
