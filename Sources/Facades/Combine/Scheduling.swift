@@ -40,7 +40,10 @@ extension Publisher {
   /// The same for seconds, as in `debounce(for: 0.3, scheduler: RunLoop.main)`.
   public func debounce(
     for seconds: Double, scheduler: some Scheduler
-  ) -> AnyPublisher<Output, Failure> { debounce(for: .seconds(seconds), scheduler: scheduler) }
+  ) -> AnyPublisher<Output, Failure> {
+    // No duration is longer than 10^19 seconds.
+    debounce(for: .seconds(seconds > 0 ? min(seconds, 1e10) : 0), scheduler: scheduler)
+  }
 }
 
 extension DispatchQueue: Scheduler {

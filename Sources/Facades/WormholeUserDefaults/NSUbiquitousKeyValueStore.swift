@@ -123,7 +123,12 @@ open class NSUbiquitousKeyValueStore: NSObject, @unchecked Sendable {
   open func data(forKey aKey: String) -> Data? { object(forKey: aKey) as? Data }
 
   /// Returns the integer of a key; 0 if there is no number.
-  open func longLong(forKey aKey: String) -> Int64 { number(aKey)?.int64Value ?? 0 }
+  open func longLong(forKey aKey: String) -> Int64 {
+    guard let number = number(aKey), !number.doubleValue.isNaN else { return 0 }
+    // The nearest one, as in UserDefaults; `int64Value` is wrong beyond its range.
+    if number.doubleValue >= -Double(Int64.min) { return .max }
+    return number.doubleValue <= Double(Int64.min) ? .min : number.int64Value
+  }
 
   /// Returns the real of a key; 0 if there is no number.
   open func double(forKey aKey: String) -> Double { number(aKey)?.doubleValue ?? 0 }

@@ -166,7 +166,8 @@ package final class CallEndpoint: Sendable {
     if let deadline = call.deadline, !container.isLocal {
       // Another machine has another clock.
       let left = max(.zero, ContinuousClock.now.duration(to: deadline))
-      request["left"] = .integer(Int64(left / .milliseconds(1)))
+      // As long as no number overflows.
+      request["left"] = .integer(Int64(min(left / .milliseconds(1), 1e15)))
     }
     outcome = try callee.post(request, until: call.deadline)
     return outcome

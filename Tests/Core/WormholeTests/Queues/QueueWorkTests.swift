@@ -97,6 +97,31 @@ struct QueueWorkTests {
     #expect(handled.withLock(\.self) == ["0 1", "2 1"])
   }
 
+  // A second waiting task ended the process.
+  @Test(
+    "is one of several tasks that wait at the same consumer, and each gets entries", .bothEngines)
+  func severalTasks() async throws {
+    let consumer = try await queue.consume()
+    let waiting = (0..<3).map { _ in
+      Task { try await consumer.next(until: .now + testPatience)?.payload.intValue }
+    }
+    try await eventuallyAsync("one waits") { consumer.isAwaited }
+    try await send(0..<3)
+    var numbers: Set<Int?> = []
+    for task in waiting { numbers.insert(try await task.value) }
+    #expect(numbers == [0, 1, 2])
+    try await Blocking.run { consumer.close() }
+  }
+
+  // Each entry had failed, and no handler was called.
+  @Test("makes at least one attempt")
+  func oneAttempt() async throws {
+    try await send(0..<1)
+    try await run(queue.worker(attempts: 0) { note($0) }) { try !queue.hasEntries() }
+    #expect(handled.withLock(\.self) == ["0 1"])
+    #expect(try queue.failures().isEmpty)
+  }
+
   @Test("handles so many entries at a time, and no more")
   func concurrency() async throws {
     try await send(0..<9)

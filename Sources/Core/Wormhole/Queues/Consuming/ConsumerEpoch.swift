@@ -5,7 +5,7 @@ import WormholeSystem
 
 /// How a consumer takes part in its queue, each time that it joins.
 package struct ConsumerTerms: Sendable {
-  /// The number of attempts after which an entry has failed; nil for any number.
+  /// The number of attempts after which an entry has failed, at least 1; nil for any number.
   let attempts: Int?
   /// Whether it joins again after it was replaced; otherwise `next` throws `leaseLost`.
   let joinsAgain: Bool
@@ -14,7 +14,7 @@ package struct ConsumerTerms: Sendable {
   package init(
     _ attempts: Int? = nil, joinsAgain: Bool = true, isWorker: Bool = false
   ) {
-    self.attempts = attempts
+    self.attempts = attempts.map { max($0, 1) }
     self.joinsAgain = joinsAgain
     self.isWorker = isWorker
   }

@@ -26,7 +26,9 @@ extension CommandDescription {
       .optional(
         "name", .live(.queue), help: "The name of a queue; without it, the queues are shown."),
       .optional("id", .identifier, help: "The id that 'queue put' or 'queue list' printed."),
-      .flag("ended", help: "Show the commands that 'queue take --run' has run to an end."),
+      .flag(
+        "ended",
+        help: "Show the commands that 'queue take --run' has run to an end, without kept failures."),
       .flag("next", help: "Show what the next 'queue take' gets."),
       .value("count", .count, help: "With --next, show so many; by default one."),
       .jsonLines,
