@@ -115,6 +115,23 @@ struct ReplacingTests {
     #expect(try document.replacing("a", with: 1, limits: .standard)?.count == nil)
   }
 
+  // It took quadratic time, or the suite could not be written any more.
+  @Test("is written with all values beside objects that no reference reaches, whatever they claim")
+  func unreachable() throws {
+    for stray: [UInt8] in [[0xA1, 0, 2, 0, 2], [0xAE], [0xAF, 0x12, 0xFF, 0xFF, 0xFF, 0xFF]] {
+      var file = HandMadeBinary()
+      file.container(0xD0, [1, 2])
+      file.string("a")
+      file.add([0x10, 7])
+      file.add([0xA2])
+      file.add(stray)
+      let bytes = file.bytes()
+      #expect(try PropertyListValue(bytes: bytes) == ["a": 7])
+      let new = try BinaryPropertyListDocument(bytes).replacing("a", with: 1, limits: .standard)
+      #expect(new?.count == nil)
+    }
+  }
+
   @Test("is refused beyond the limits of its readers, as any file")
   func limits() throws {
     let contents: [String: PropertyListValue] = ["a": .string(longText), "b": 1, "c": [1]]

@@ -6,7 +6,7 @@ extension BinaryPropertyListDocument {
   /// - Parameter limits: The limits within which the file was read, and within which the new one is.
   /// - Returns: nil if the value has to be written with all others: it is or was a container, the
   ///   dictionary lacks the key, another reference shares the old object or may share the new one,
-  ///   or another writer left the objects in another order than their numbers.
+  ///   or another writer left the objects in another order than their numbers, or others between them.
   /// - Throws: `PropertyListError` for a value that no property list holds, or beyond the limits.
   func replacing(
     _ key: String, with value: PropertyListValue, limits: PropertyListLimits
@@ -20,7 +20,7 @@ extension BinaryPropertyListDocument {
     guard trailer.topObject == 0, let old = try number(ofValueFor: key) else { return nil }
     // One more, so that each object has an end.
     var offsets = (0..<trailer.objectCount).map(offset(of:)) + [trailer.tableOffset]
-    guard let isSmall = try isReplaceable(old, by: object, offsets, limits) else { return nil }
+    guard let isSmall = isReplaceable(old, by: object, offsets, limits) else { return nil }
     let range = offsets[old]..<offsets[old + 1]
     offsets.removeLast()
     for number in offsets.indices[(old + 1)...] { offsets[number] += object.count - range.count }
@@ -63,7 +63,7 @@ extension BinaryPropertyListDocument {
   ///   container, and the writer would write a new string that equals another only once.
   private func isReplaceable(
     _ old: Int, by new: ArraySlice<UInt8>, _ offsets: [Int], _ limits: PropertyListLimits
-  ) throws(PropertyListError) -> Bool? {
+  ) -> Bool? {
     let width = trailer.referenceSize
     var (uses, containers, references, longest) = (0, 0, 0, new.count)
     for number in 0..<trailer.objectCount {
@@ -72,7 +72,9 @@ extension BinaryPropertyListDocument {
       let marker = bytes[start] & 0xF0
       if marker == 0xA0 || marker == 0xD0 {
         guard number != old else { return nil }
-        let (place, count) = try self.references(at: start)
+        // What no reference reaches may be malformed, and may claim what lies behind it again and again.
+        guard let (place, count) = try? self.references(at: start), place + count * width <= end
+        else { return nil }
         for index in 0..<count
         where bytes.bigEndian(at: place + index * width, width: width) == UInt64(old) { uses += 1 }
         containers += 1
